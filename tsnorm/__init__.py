@@ -1,0 +1,1 @@
+"""tsnorm: every batch carries both static feature fields."""
