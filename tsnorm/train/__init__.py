@@ -1,0 +1,1 @@
+"""Training on one rank or many."""
