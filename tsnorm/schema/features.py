@@ -91,7 +91,7 @@ class CategoricalFeature(Stored):
         name
             Name of the feature.
         num_known
-            Number of categories that the data may hold, ids 0..num_known - 1. Taken from the vocabulary if there is one.
+            Number of categories that the data may hold, ids 0..num_known - 1; not given beside a vocabulary.
         vocabulary
             The categories by name.
         missing

@@ -89,7 +89,7 @@ class StaticSchema(Stored):
         placeholder
             See :class:`StaticSchema`.
         namespace
-            Prefix of the made-up names, usually the dataset's name; keeps unrelated columns apart when schemas are united.
+            Prefix of the made-up names, usually the dataset's name; keeps unrelated columns apart in a union.
         """
         if isinstance(cardinality, str) or not isinstance(cardinality, Sequence):
             raise SchemaError(f"schema: cardinality is {cardinality!r}, but must be a list, such as [3, 12].")
