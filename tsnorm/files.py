@@ -41,10 +41,16 @@ def folder_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     former = target.with_name(target.name + ".old")
     try:
         yield scratch
-        if target.exists():
+        replaces = target.exists()
+        if replaces:
             shutil.rmtree(former, ignore_errors=True)
             target.rename(former)
-        scratch.rename(target)
+        try:
+            scratch.rename(target)
+        except BaseException:
+            if replaces:
+                former.rename(target)
+            raise
         shutil.rmtree(former, ignore_errors=True)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)

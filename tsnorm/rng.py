@@ -16,19 +16,21 @@ def philox(*key: int) -> np.random.Generator:
     Parameters
     ----------
     key
-        Non-negative integers; each distinct tuple gives an independent stream, the same on every machine.
+        Integers; each distinct tuple gives an independent stream, the same on every machine. The tuple is
+        hashed, as numpy's ``SeedSequence`` takes (1,), (1, 0) and (1, 0, 0) for the same.
 
     Examples
     --------
     >>> int(philox(1, 2).integers(1000)) == int(philox(1, 2).integers(1000))
     True
     """
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence(list(key))))
+    digest = hashlib.blake2b(",".join(str(int(part)) for part in key).encode(), digest_size=16).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest, "little")))
 
 
 def text_key(text: str) -> int:
     """64-bit key of a text, the same in every process (``hash()`` is not)."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def uniform_at(seed: int, *counters: UInt64Array | int) -> npt.NDArray[np.float64]:
@@ -50,7 +52,7 @@ def uniform_at(seed: int, *counters: UInt64Array | int) -> npt.NDArray[np.float6
     -----
     Each counter goes through the splitmix64 finaliser (Steele, Lea and Flood, OOPSLA 2014).
     """
-    state = np.asarray(seed % 2**64, dtype=np.uint64)
+    state = np.asarray(int(seed) % 2**64, dtype=np.uint64)
     with np.errstate(over="ignore"):
         for counter in counters:
             values = np.asarray(counter % 2**64 if isinstance(counter, int) else counter, dtype=np.uint64)

@@ -45,7 +45,7 @@ class World:
 
         torch is looked up and never imported: without it there is no process group.
         """
-        rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        rank, world_size = _from_environment("RANK", 0), _from_environment("WORLD_SIZE", 1)
         dist = sys.modules.get("torch.distributed")
         if dist is not None and dist.is_available() and dist.is_initialized():
             rank, world_size = dist.get_rank(), dist.get_world_size()
@@ -54,3 +54,11 @@ class World:
         if info is None:
             return cls(rank=rank, world_size=world_size)
         return cls(rank=rank, world_size=world_size, worker=info.id, num_workers=info.num_workers)
+
+
+def _from_environment(name: str, default: int) -> int:
+    text = os.environ.get(name, default)
+    try:
+        return int(text)
+    except ValueError as error:
+        raise WorldError(f"World: {name} in the environment is {text!r}, but must be a whole number.") from error

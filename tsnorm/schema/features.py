@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any, Literal
 
 from tsnorm.errors import SchemaError
@@ -21,7 +23,7 @@ class Stored:
     @property
     def __init_passed_kwargs__(self) -> dict[str, Any]:
         """Constructor arguments by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +69,7 @@ class CategoricalFeature(Stored):
         if not texts and not all(_is_int(value) for value in self.vocabulary):
             raise SchemaError(f"{where}: a vocabulary is all text or all whole numbers, not a mix of types.")
         if len(set(self.vocabulary)) < len(self.vocabulary):
-            twice = next(v for i, v in enumerate(self.vocabulary) if v in self.vocabulary[:i])
+            twice = next(value for value, times in Counter(self.vocabulary).items() if times > 1)
             raise SchemaError(f"{where}: {twice!r} stands twice in the vocabulary.")
         if len(self.vocabulary) != self.num_known:
             raise SchemaError(
@@ -174,11 +176,13 @@ class Scaling(Stored):
     """Population standard deviation over the same; positive."""
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.mean) or not math.isfinite(self.std) or self.std <= 0:
+        if not _is_finite(self.mean) or not _is_finite(self.std) or self.std <= 0:
             raise SchemaError(
                 f"scaling: mean {self.mean!r} and std {self.std!r} must be finite and std positive. "
                 "A constant feature cannot be scaled."
             )
+        object.__setattr__(self, "mean", _as_float(self.mean))
+        object.__setattr__(self, "std", _as_float(self.std))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +192,7 @@ class RealFeature(Stored):
     Raises
     ------
     SchemaError
-        The name is empty or the fill value is not finite.
+        The name is empty, the fill value is not finite, or a field has the wrong type.
     """
 
     name: str
@@ -203,9 +207,13 @@ class RealFeature(Stored):
     def __post_init__(self) -> None:
         _check_name(self.name)
         if self.fill is not None:
-            if isinstance(self.fill, bool | str) or not math.isfinite(self.fill):
+            if not _is_finite(self.fill):
                 raise SchemaError(f"real feature {self.name!r}: fill is {self.fill!r}, but must be a finite number.")
-            object.__setattr__(self, "fill", float(self.fill))
+            object.__setattr__(self, "fill", _as_float(self.fill))
+        if self.scaling is not None and not isinstance(self.scaling, Scaling):
+            raise SchemaError(f"real feature {self.name!r}: scaling is {self.scaling!r}, but must be a Scaling.")
+        if not isinstance(self.indicator, bool):
+            raise SchemaError(f"real feature {self.name!r}: indicator is {self.indicator!r}, but must be a bool.")
 
     def widen(self, other: RealFeature) -> RealFeature:
         """Unite two features of one name: what ``self`` lacks (fill, scaling, indicator) comes from ``other``."""
@@ -224,6 +232,20 @@ def unnamed(field: str, column: int, namespace: str | None) -> str:
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _as_float(value: float) -> float:
+    """Float without a signed zero, so that equal features have equal fingerprints."""
+    return float(value) + 0.0
 
 
 def _check_name(name: Any) -> None:

@@ -56,7 +56,11 @@ def check_cardinality(count: int, cardinality: Sequence[int] | None) -> None:
 
 
 def _feature_list(metadata: Any, field: str) -> list[Any]:
-    value = metadata.get(field) if isinstance(metadata, Mapping) else getattr(metadata, field, None)
+    if not isinstance(metadata, Mapping) and not hasattr(metadata, field):
+        raise MetadataError(
+            f"metadata: it is {metadata!r}, but must be GluonTS MetaData or the dict of a metadata.json."
+        )
+    value = _get(metadata, field)
     if value is None:
         return []
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -80,7 +84,7 @@ def _name(feature: Any, field: str, column: int, namespace: str | None) -> str:
 def _categorical(feature: Any, column: int, namespace: str | None, missing: MissingCategory) -> CategoricalFeature:
     name = _name(feature, "feat_static_cat", column, namespace)
     seen = _get(feature, "cardinality")
-    if isinstance(seen, bool) or not re.fullmatch(r"[0-9]+", str(seen)) or int(seen) < 1:
+    if isinstance(seen, bool) or not re.fullmatch(r"[0-9]{1,18}", str(seen)) or int(seen) < 1:
         raise MetadataError(
             f"metadata: cardinality of feat_static_cat[{column}] ({name!r}) is {seen!r}, but must be a whole number"
             " from 1, such as '12'. Correct it in metadata.json."

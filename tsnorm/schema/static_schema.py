@@ -93,6 +93,8 @@ class StaticSchema(Stored):
         """
         if isinstance(cardinality, str) or not isinstance(cardinality, Sequence):
             raise SchemaError(f"schema: cardinality is {cardinality!r}, but must be a list, such as [3, 12].")
+        if not isinstance(num_real, int) or isinstance(num_real, bool) or num_real < 0:
+            raise SchemaError(f"schema: num_real is {num_real!r}, but must be a whole number from 0.")
         fill = None if missing_real == "error" else missing_real
         return cls(
             categorical=tuple(
@@ -309,13 +311,15 @@ class StaticSchema(Stored):
                 f"schema: version is {data.get('version')!r}, but this tsnorm reads version {VERSION}."
                 " Update tsnorm, or write the schema anew."
             )
+        fields = {name: value for name, value in data.items() if name not in ("format", "version")}
+        if stray := [name for name in ("categorical", "real") if not isinstance(fields.get(name), list)]:
+            raise SchemaError(f"schema: {stray[0]} is {fields.get(stray[0])!r}, but must be a list of features.")
         try:
-            return cls(
-                categorical=tuple(CategoricalFeature(**feature) for feature in data["categorical"]),
-                real=tuple(_real_from_dict(feature) for feature in data["real"]),
-                placeholder=data["placeholder"],
-            )
-        except (TypeError, KeyError, AttributeError) as error:
+            fields["categorical"] = tuple(CategoricalFeature(**feature) for feature in fields["categorical"])
+            fields["real"] = tuple(_real_from_dict(feature) for feature in fields["real"])
+            fields.setdefault("placeholder", None)
+            return cls(**fields)
+        except (TypeError, AttributeError) as error:
             raise SchemaError(f"schema: a field is missing, unknown or of the wrong type ({error}).") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from gluonts.dataset.field_names import FieldName
@@ -39,7 +39,7 @@ class EncodeStaticCat(EntryTransformation):
     Raises
     ------
     SchemaError
-        ``source`` has a feature that ``schema`` lacks.
+        ``source`` has a feature, or more ids of it, that ``schema`` lacks, or means something else by its ids.
     SchemaMismatchError
         When iterated: an entry's categories do not fit.
     """
@@ -48,11 +48,20 @@ class EncodeStaticCat(EntryTransformation):
     source: StaticSchema | None = None
 
     def __post_init__(self) -> None:
-        known = {feature.name for feature in self.schema.categorical}
-        if stray := [f.name for f in self._columns if f.name not in known]:
-            raise SchemaError(
-                f"categorical feature {stray[0]!r} of the source is not in the schema. Widen it: schema | source."
-            )
+        targets = {feature.name: feature for feature in self.schema.categorical}
+        for column in () if self.source is None else self._columns:
+            target = targets.get(column.name)
+            if target is None:
+                raise SchemaError(
+                    f"categorical feature {column.name!r} of the source is not in the schema."
+                    " Widen it: schema | source."
+                )
+            target.widen(column)
+            if column.vocabulary is None and column.num_known > target.num_known:
+                raise SchemaError(
+                    f"categorical feature {column.name!r}: the source has {column.num_known} categories, but the schema"
+                    f" has rows for {target.num_known}. Widen it: schema | source."
+                )
 
     @property
     def _columns(self) -> tuple[CategoricalFeature, ...]:
@@ -94,7 +103,9 @@ class EncodeStaticCat(EntryTransformation):
                 f"{place.field(FIELD)}: {column.name!r} is {known_id}, but its cardinality is {column.num_known}"
                 f" (ids 0..{column.num_known - 1}). {_way_out(columns=self._columns, values=values)}"
             )
-        return table[known_id if column.vocabulary is None else column.vocabulary[known_id]]
+        if column.vocabulary is None:
+            return table[known_id]
+        return self._row_of_name(column.vocabulary[known_id], column, table, place)
 
     def _row_of_name(self, value: Any, column: CategoricalFeature, table: dict[Any, int], place: Place) -> int:
         if column.vocabulary is None:
@@ -124,9 +135,11 @@ class EncodeStaticCat(EntryTransformation):
 
 def as_id(value: Any, name: str, place: Place, lowest: int | None = 0) -> int:
     """Whole number that a value stands for: an int, a bool, or a float without a fraction (1.0, not 1.7)."""
-    if isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer()):
-        number = int(value)  # type: ignore[call-overload]
-    else:
+    try:
+        number: int | None = int(value) if isinstance(value, Real) else None  # type: ignore[call-overload]
+    except (OverflowError, ValueError):  # infinite, NaN
+        number = None
+    if number is None or number != value:
         raise SchemaMismatchError(
             f"{place.field(FIELD)}: {name!r} is {value!r}, but an id must be a whole number."
             " Recode the categories, or put a real number into feat_static_real."

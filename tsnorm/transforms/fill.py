@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -16,6 +17,7 @@ from tsnorm.transforms.encode import as_id
 from tsnorm.transforms.values import read_statics
 
 CAT, REAL = FieldName.FEAT_STATIC_CAT, FieldName.FEAT_STATIC_REAL
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -127,15 +129,22 @@ class FillStaticReal(EntryTransformation):
                 " Put a category into feat_static_cat."
             )
         else:
-            value = float(given)
+            value = _as_float(given)
         if feature.scaling is not None:
             value = (value - feature.scaling.mean) / feature.scaling.std
-        if not abs(value) <= np.finfo(np.float32).max:
+        if not abs(value) <= _LARGEST:
             raise SchemaMismatchError(
                 f"{place.field(REAL)}: {feature.name!r} is {given!r}, but must be finite in float32."
                 " Correct it, or leave it out to have it filled."
             )
         return value
+
+
+def _as_float(number: Real) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def _set_placeholder(entry: Entry, field: str, column: np.ndarray[Any, Any]) -> Entry:

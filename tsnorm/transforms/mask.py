@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from gluonts.dataset.field_names import FieldName
 
-from tsnorm.errors import Place, SchemaError
+from tsnorm.errors import DataError, Place, SchemaError
 from tsnorm.rng import text_key, uniform_at
 from tsnorm.schema import StaticSchema
 from tsnorm.transforms.base import Entry, EntryTransformation
@@ -29,6 +29,13 @@ class MaskStaticCat(EntryTransformation):
         Share of windows, from 0.0 to 1.0, for each column on its own.
     seed
         Seed; training loops that pass over the data again mix the epoch in.
+
+    Raises
+    ------
+    SchemaError
+        ``share`` is outside its range.
+    DataError
+        When iterated: an entry is no window with ``feat_static_cat``.
     """
 
     schema: StaticSchema
@@ -44,6 +51,12 @@ class MaskStaticCat(EntryTransformation):
         features = self.schema.categorical
         if not is_train or not features or self.share == 0.0:
             return entry
+        for needed in (FieldName.FEAT_STATIC_CAT, FieldName.FORECAST_START):
+            if needed not in entry:
+                raise DataError(
+                    f"{place.field(needed)}: it is missing, but MaskStaticCat works on windows with static categories."
+                    " Put it behind static_features and the splitter."
+                )
         reserved = np.array([-1 if f.unknown_id is None else f.unknown_id for f in features], dtype=np.int64)
         series = text_key(f"{entry.get(FieldName.ITEM_ID)}")
         window = entry[FieldName.FORECAST_START].ordinal

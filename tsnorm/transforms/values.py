@@ -53,6 +53,8 @@ def read_statics(entry: Mapping[str, Any], field: str, names: Sequence[str], pla
 
 def is_missing(value: Any) -> bool:
     """Whether a scalar says that there is no value: None, NaN, NaT or pandas' NA."""
+    if getattr(value, "ndim", None) == 0:
+        value = value.tolist()
     if value is None:
         return True
     if isinstance(value, float | np.floating):
@@ -61,11 +63,9 @@ def is_missing(value: Any) -> bool:
 
 
 def _flatten(value: Any, field: str, place: Place) -> list[Any]:
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
-    if isinstance(value, np.ndarray):
-        _refuse_axes(value.shape, field, place)
-        return list(value.tolist()) if value.ndim == 1 else [value.item()]
+    if isinstance(value, np.ndarray) or hasattr(value, "detach"):
+        _refuse_axes(tuple(value.shape), field, place)
+        value = value.tolist() if value.ndim else [value.tolist()]
     if isinstance(value, str | bytes | numbers.Number | np.generic):
         return [_scalar(value)]
     if isinstance(value, Mapping) or not hasattr(value, "__iter__") or isinstance(value, set | frozenset):
@@ -74,16 +74,20 @@ def _flatten(value: Any, field: str, place: Place) -> list[Any]:
             " each static feature."
         )
     items = [_scalar(item) for item in value]
-    if nested := [item for item in items if isinstance(item, list | tuple | np.ndarray)]:
-        _refuse_axes((len(items), len(nested[0])), field, place)
+    widths = [len(item) if isinstance(item, list | tuple) else 1 for item in items]
+    if any(isinstance(item, list | tuple) for item in items):
+        if len(set(widths)) > 1:
+            raise SchemaMismatchError(
+                f"{place.field(field)}: it is ragged, its items have {', '.join(map(str, widths[:10]))} values, but"
+                " must have one value each. Give a flat list, one value for each static feature."
+            )
+        _refuse_axes((len(items), widths[0]), field, place)
     return items
 
 
 def _scalar(item: Any) -> Any:
-    if hasattr(item, "detach"):
-        item = item.detach().cpu().numpy()
-    if isinstance(item, np.generic) or (isinstance(item, np.ndarray) and item.ndim == 0):
-        return item.item()
+    if isinstance(item, np.generic | np.ndarray) or hasattr(item, "detach"):
+        return item.tolist()
     return item
 
 
