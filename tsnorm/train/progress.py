@@ -1,0 +1,71 @@
+"""What a training job shows: a bar on a terminal, a line now and then elsewhere; on rank 0 only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+LINES = 10
+"""Lines of progress in a log."""
+
+
+class Reporter:
+    """Shows loss, windows per second and time left.
+
+    Parameters
+    ----------
+    console
+        Where to; None shows nothing (ranks other than 0).
+    steps
+        Steps of the job.
+    windows_per_step
+        Windows of one step over all ranks.
+    """
+
+    def __init__(self, console: Console | None, steps: int, windows_per_step: int) -> None:
+        self._console, self._steps, self._windows = console, steps, windows_per_step
+        self._begun = time.perf_counter()
+        self._bar: Progress | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[Reporter]:
+        """Show progress while the block runs."""
+        self._begun = time.perf_counter()
+        if self._console is None or not self._console.is_terminal:
+            yield self
+            return
+        columns = (
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("loss {task.fields[loss]:.4f}"),
+            TextColumn("{task.fields[rate]:,.0f} windows/s"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=self._console) as self._bar:
+            self._bar.add_task("training", total=self._steps, loss=float("nan"), rate=0.0)
+            yield self
+
+    @property
+    def rate(self) -> float:
+        """Windows per second over all ranks since the start, set at each :meth:`step`."""
+        return self._rate
+
+    _rate = 0.0
+
+    def step(self, done: int, loss: float) -> None:
+        """Tell that ``done`` steps are made, the last of them with this loss."""
+        seconds = max(time.perf_counter() - self._begun, 1e-9)
+        self._rate = done * self._windows / seconds
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, loss=loss, rate=self._rate)
+        elif self._console is not None and (done == self._steps or done % max(1, self._steps // LINES) == 0):
+            left = seconds / done * (self._steps - done)
+            self._console.print(
+                f"step {done}/{self._steps}  loss {loss:.4f}  {self._rate:,.0f} windows/s"
+                f"  {left // 60:.0f}:{left % 60:02.0f} left"
+            )
