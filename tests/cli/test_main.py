@@ -35,7 +35,7 @@ def test_every_setting_is_a_flag_with_a_help_text():
     [
         (["train"], "Missing argument 'DATA...'"),
         (["train", "x", "--steps", "many"], "'many' is not a valid integer"),
-        (["trian"], "No such command 'trian'"),
+        (["prophesy"], "No such command 'prophesy'"),
         (["train", "x", "--steps", "0"], "steps is 0, but must be from 1"),
         (["train", "x", "--missing-cat", "mean"], "missing_cat is 'mean', but must be 'reserve', 'error' or an id"),
         (["train", "x", "--missing-real", "zero"], "missing_real is 'zero', but must be 'mean', 'error' or a number"),

@@ -42,6 +42,30 @@ def test_widening_is_associative_in_whether_it_raises(a, b, c):
     assert outcome(lambda: (a | b) | c) == outcome(lambda: a | (b | c))
 
 
+MIX = {
+    "absent": StaticSchema(),
+    "real": StaticSchema(real=[RealFeature(name="x")]),
+    **{
+        kind: StaticSchema(categorical=[CategoricalFeature.make("x", **known)])
+        for kind, known in {
+            "counted": {"num_known": 2},
+            "more": {"num_known": 3, "missing": "error"},
+            "text": {"vocabulary": ("a", "b")},
+            "whole": {"vocabulary": (0, 7)},
+            "empty": {"vocabulary": ()},
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("a", MIX)
+@pytest.mark.parametrize("b", MIX)
+def test_every_mix_of_kinds_is_associative_in_whether_it_raises(a, b):
+    for c in MIX:
+        left, right = outcome(lambda c=c: (MIX[a] | MIX[b]) | MIX[c]), outcome(lambda c=c: MIX[a] | (MIX[b] | MIX[c]))
+        assert left == right, c
+
+
 @laws
 @given(conflicting_schemas(), conflicting_schemas())
 def test_whether_widening_raises_does_not_depend_on_the_side(a, b):

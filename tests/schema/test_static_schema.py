@@ -207,18 +207,6 @@ def test_estimator_kwargs_without_statics():
     assert schema.estimator_kwargs(FusionEstimator) == {"static_cardinalities": [], "static_dims": []}
 
 
-@pytest.mark.filterwarnings("default")
-def test_estimator_kwargs_are_taken_by_gluonts_estimators():
-    pytest.importorskip("lightning")
-    from gluonts.torch import DeepAREstimator, TemporalFusionTransformerEstimator
-
-    schema = StaticSchema.from_counts([3], 2)
-    for estimator in (DeepAREstimator, TemporalFusionTransformerEstimator):
-        kwargs = schema.estimator_kwargs(estimator)
-        assert kwargs
-        estimator(freq="M", prediction_length=2, **kwargs)
-
-
 def test_json_is_frozen():
     """Files of released versions must stay readable: a change here needs a new VERSION."""
     assert json.loads(SCHEMA.to_json()) == {

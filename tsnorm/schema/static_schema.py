@@ -253,7 +253,8 @@ class StaticSchema(Stored):
         ----------
         estimator
             Estimator class. When given, only arguments that its constructor takes are returned, in its own
-            spelling (the Temporal Fusion Transformer says ``static_cardinalities`` and ``static_dims``).
+            spelling (the Temporal Fusion Transformer says ``static_cardinalities`` and ``static_dims``;
+            WaveNet takes one embedding dimension for all tables and keeps its own).
         """
         config = self.config_kwargs()
         kwargs = {
@@ -269,7 +270,8 @@ class StaticSchema(Stored):
             "static_dims": [self.num_static_real] if self.num_static_real else [],
         }
         taken = inspect.signature(estimator.__init__).parameters  # type: ignore[misc]
-        return {name: value for name, value in kwargs.items() if name in taken}
+        one_for_all = {n for n, p in taken.items() if n == "embedding_dimension" and isinstance(p.default, int)}
+        return {name: value for name, value in kwargs.items() if name in taken.keys() - one_for_all}
 
     def to_metadata(self, *, freq: str, prediction_length: int | None = None) -> dict[str, Any]:
         """Return GluonTS metadata of data that went through this schema: cardinalities are table rows, as text."""

@@ -17,6 +17,7 @@ Mask = npt.NDArray[np.bool_]
 Offsets = npt.NDArray[np.int64]
 
 _TYPES = {np.dtype(np.float64): pa.float64(), np.dtype(np.int64): pa.int64(), np.dtype(np.bool_): pa.bool_()}
+_DTYPES = {arrow: numpy for numpy, arrow in _TYPES.items()}  # DataType.to_pandas_dtype imports pandas too
 
 
 def flat_array(values: npt.NDArray[Any], valid: Mask | None = None) -> pa.Array:
@@ -51,11 +52,11 @@ def numbers_in(array: pa.Array) -> npt.NDArray[Any]:
     data = array.buffers()[1]
     start, stop = array.offset, array.offset + len(array)
     if len(array) == 0 or data is None:
-        values: npt.NDArray[Any] = np.empty(0, dtype=array.type.to_pandas_dtype())
+        values: npt.NDArray[Any] = np.empty(0, dtype=_DTYPES[array.type])
     elif pa.types.is_boolean(array.type):
         values = _bits(data, start, stop)
     else:
-        values = np.frombuffer(data, dtype=array.type.to_pandas_dtype())[start:stop]
+        values = np.frombuffer(data, dtype=_DTYPES[array.type])[start:stop]
     values.flags.writeable = False
     return values
 
