@@ -76,7 +76,7 @@ def test_a_folder_appears_when_the_block_ends(tmp_path):
         (scratch / "a").write_bytes(b"1")
         (scratch / "sub").mkdir()
         assert not path.exists()
-        assert scratch.parent == path.parent
+        assert scratch.parent.parent == path.parent
     assert tree(path.parent) == {"store": None, "store/a": b"1", "store/sub": None}
 
 
@@ -110,13 +110,22 @@ def test_a_crash_inside_leaves_the_old_folder(tmp_path, former, error):
     assert tree(tmp_path) == before
 
 
-def test_what_a_crash_between_the_renames_left_is_cleaned_up(tmp_path):
-    former = tmp_path / "store.old"
-    former.mkdir()
-    (former / "a").write_bytes(b"1")
-    with folder_atomically(tmp_path / "store") as scratch:
-        (scratch / "b").write_bytes(b"2")
-    assert tree(tmp_path) == {"store": None, "store/b": b"2"}
+def test_a_folder_of_the_users_beside_it_is_left_alone(tmp_path):
+    for name in ("store.old", ".store.former"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").write_bytes(b"1")
+    others = tree(tmp_path)
+    for _ in range(2):
+        with folder_atomically(tmp_path / "store") as scratch:
+            (scratch / "b").write_bytes(b"2")
+    assert tree(tmp_path) == {**others, "store": None, "store/b": b"2"}
+
+
+def test_a_file_is_never_replaced_by_a_folder(tmp_path):
+    (tmp_path / "file").write_bytes(b"1")
+    with pytest.raises(NotADirectoryError, match="is no folder"), folder_atomically(tmp_path / "file"):
+        pass
+    assert tree(tmp_path) == {"file": b"1"}
 
 
 def test_a_crash_at_the_second_rename_keeps_the_old_folder(tmp_path, monkeypatch):
@@ -126,7 +135,7 @@ def test_a_crash_at_the_second_rename_keeps_the_old_folder(tmp_path, monkeypatch
     rename = Path.rename
 
     def fail_for_scratch(self, target):
-        if self.name.startswith("."):
+        if self.name == "new":
             raise OSError("disk on fire")
         return rename(self, target)
 

@@ -83,6 +83,12 @@ def test_numpy_integers_are_integers():
     assert uniform_at(np.uint8(3), np.array([-5])).tolist() == [uniform_at(3, -5).item()]
 
 
+def test_a_seed_is_never_rounded():
+    for draw in (philox, lambda seed: uniform_at(seed, 0)):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            draw(1.5)
+
+
 def test_the_global_state_is_neither_read_nor_moved():
     np.random.seed(0)  # noqa: NPY002
     before = np.random.get_state()[1].tolist()  # noqa: NPY002

@@ -31,27 +31,31 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 def folder_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a scratch folder that takes the place of ``path`` when the block ends without an error.
 
-    A folder that stood there before is replaced. Between the two renames neither name is gone for good:
-    after a crash there, the former folder is beside it with the suffix ``.old``.
+    A folder that stood there before is replaced. Should the process die between the two renames, both are still
+    there, beside ``path`` and under hidden names that begin with its own.
+
+    Raises
+    ------
+    NotADirectoryError
+        ``path`` is a file or a device; it is left alone.
     """
     target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"{target}: it is no folder, and is not replaced by one.")
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    scratch.chmod(0o755)
-    former = target.with_name(target.name + ".old")
+    new, former = scratch / "new", scratch / "former"
+    new.mkdir()
     try:
-        yield scratch
+        yield new
         replaces = target.exists()
         if replaces:
-            shutil.rmtree(former, ignore_errors=True)
             target.rename(former)
         try:
-            scratch.rename(target)
+            new.rename(target)
         except BaseException:
             if replaces:
                 former.rename(target)
             raise
-        shutil.rmtree(former, ignore_errors=True)
-    except BaseException:
+    finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        raise

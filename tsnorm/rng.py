@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from operator import index
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ def philox(*key: int) -> np.random.Generator:
     >>> int(philox(1, 2).integers(1000)) == int(philox(1, 2).integers(1000))
     True
     """
-    digest = hashlib.blake2b(",".join(str(int(part)) for part in key).encode(), digest_size=16).digest()
+    digest = hashlib.blake2b(",".join(str(index(part)) for part in key).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest, "little")))
 
 
@@ -52,7 +53,7 @@ def uniform_at(seed: int, *counters: UInt64Array | int) -> npt.NDArray[np.float6
     -----
     Each counter goes through the splitmix64 finaliser (Steele, Lea and Flood, OOPSLA 2014).
     """
-    state = np.asarray(int(seed) % 2**64, dtype=np.uint64)
+    state = np.asarray(index(seed) % 2**64, dtype=np.uint64)
     with np.errstate(over="ignore"):
         for counter in counters:
             values = np.asarray(counter % 2**64 if isinstance(counter, int) else counter, dtype=np.uint64)

@@ -112,6 +112,20 @@ def test_bad_data_is_named_with_file_and_row_once(tmp_path):
 
 
 @pytest.mark.slow
+def test_what_is_no_model_is_never_replaced(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis/chapter.tex").write_text("years of work")
+    (tmp_path / "file").write_text("content")
+    for output, message in (("thesis", "holds something else than a model"), ("file", "it is a file")):
+        done = tsnorm_train(TOURISM, *SMALL, "--steps", 1, "--nproc", 1, "--output", output, cwd=tmp_path)
+        assert done.returncode == 1
+        assert f"{output}: " in done.stderr
+        assert message in done.stderr
+    assert (tmp_path / "thesis/chapter.tex").read_text() == "years of work"
+    assert (tmp_path / "file").read_text() == "content"
+
+
+@pytest.mark.slow
 def test_datasets_with_other_horizons_ask_for_one(tmp_path):
     done = tsnorm_train(TOURISM, M3, *SMALL, "--nproc", 1, cwd=tmp_path)
     assert done.returncode == 1

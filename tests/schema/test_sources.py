@@ -234,6 +234,9 @@ def test_a_config_of_a_model_without_static_fields_gives_no_columns():
         (1, ["3"], "cardinality holds '3', but"),
         (1, [True], "cardinality holds True, but"),
         (2, [3, 2.5], "cardinality holds 2.5, but"),
+        (2, "12", "cardinality is '12', but must be a list, such as [3, 12]."),
+        (1, 12, "cardinality is 12, but must be a list"),
+        (0, {3}, "cardinality is {3}, but must be a list"),
     ],
 )
 def test_a_config_that_contradicts_itself_is_refused(count, cardinality, message):
@@ -242,6 +245,12 @@ def test_a_config_that_contradicts_itself_is_refused(count, cardinality, message
         check_cardinality(count, cardinality)
     with pytest.raises(ConfigMismatchError, match=re.escape(message)):
         StaticSchema.from_config({"num_static_categorical_features": count, "cardinality": cardinality})
+
+
+@pytest.mark.parametrize("config", [None, "model/config.json", 3, [("cardinality", [3])]])
+def test_what_is_no_config_is_refused(config):
+    with pytest.raises(ConfigMismatchError, match=r"config: it is .*, but must be a Hugging Face config or its dict"):
+        StaticSchema.from_config(config)
 
 
 def test_transformers_hides_the_contradiction_once_the_config_is_built():

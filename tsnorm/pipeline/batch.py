@@ -120,11 +120,13 @@ def stack(windows: Sequence[Entry], *, future: bool = True, names: Names = "hf")
                 " a cast would change values in silence. Put tsnorm.transforms.static_features(schema) into the chain."
             )
         batch[key if names == "hf" else name] = torch.from_numpy(values.astype(dtype, copy=False))
-    if future and len(np.asarray(windows[0][_FUTURE["future_values"]])) == 0:
-        raise DataError(
-            f"{Place.of(windows[0]).field(_FUTURE['future_values'])}: it has no steps, as in windows for prediction,"
-            " but a future is wanted. Use future=False, or a training or validation chain."
-        )
+    for key, way_out in (
+        ("future_time_features", "Apply a test chain with is_train=False."),
+        ("future_values", "Use future=False for windows of a test chain."),
+    ):
+        name = _FUTURE[key]
+        if (future or key == "future_time_features") and _shape(windows[0][name])[0] == 0:
+            raise DataError(f"{Place.of(windows[0]).field(name)}: it has no steps, but a future is needed. {way_out}")
     batch.info = BatchInfo(
         item_ids=tuple(window.get(FieldName.ITEM_ID) for window in windows),
         split_points=np.array([window.get(SPLIT_POINT, -1) for window in windows], dtype=np.int64),

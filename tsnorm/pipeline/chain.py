@@ -23,9 +23,9 @@ from gluonts.transform import (
     VstackFeatures,
 )
 
-from tsnorm.errors import Place
+from tsnorm.errors import ConfigMismatchError, Place
 from tsnorm.freq import Frequency
-from tsnorm.pipeline.config import check_config, fit_schema, past_length
+from tsnorm.pipeline.config import as_frequency, check_config, fit_schema, past_length
 from tsnorm.schema import StaticSchema
 from tsnorm.transforms import Entry, EntryTransformation, MaskStaticCat, static_features
 from tsnorm.transforms.series import ReadSeries
@@ -72,7 +72,7 @@ def series_chain(
     ConfigMismatchError
         The config wants another number of columns than the data has.
     """
-    frequency = Frequency.parse(str(freq))
+    frequency = as_frequency(freq)
     check_config(config, schema=schema, freq=frequency, add_age=add_age)
     filled = fit_schema(schema, config)
     horizon, num_dynamic = config.prediction_length, config.num_dynamic_real_features
@@ -129,22 +129,23 @@ def training_chain(
     unknown_share, seed
         See :class:`~tsnorm.transforms.MaskStaticCat`.
     """
+    if not num_instances > 0:
+        raise ConfigMismatchError(f"num_instances is {num_instances!r}, but must be positive, or no window comes out.")
+    series = series_chain(config, schema, freq, **options)
     sampler = ExpectedNumInstanceSampler(
         num_instances=num_instances, min_past=min_past, min_future=config.prediction_length
     )
-    return (
-        series_chain(config, schema, freq, **options)
-        + _splitter(config, sampler)
-        + MaskStaticCat(fit_schema(schema, config, quiet=True), unknown_share, seed)
-    )
+    mask = MaskStaticCat(fit_schema(schema, config, quiet=True), unknown_share, seed)
+    return series + _splitter(config, sampler) + mask
 
 
 def validation_chain(
     config: Any, schema: StaticSchema, freq: Frequency | str, *, min_past: int = 1, **options: Any
 ) -> Chain:
     """:func:`series_chain` and one window a series: its last H steps are the future. Shorter series give none."""
+    series = series_chain(config, schema, freq, **options)
     sampler = ValidationSplitSampler(min_past=min_past, min_future=config.prediction_length)
-    return series_chain(config, schema, freq, **options) + _splitter(config, sampler)
+    return series + _splitter(config, sampler)
 
 
 def test_chain(config: Any, schema: StaticSchema, freq: Frequency | str, **options: Any) -> Chain:

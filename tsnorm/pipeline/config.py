@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any
 
 from tsnorm.errors import ConfigMismatchError, PlaceholderWarning
@@ -37,7 +38,7 @@ def complete_config(
     freq: Frequency | str,
     prediction_length: int,
     context_length: int | None = None,
-    lags_sequence: Sequence[int] | None = None,
+    lags_sequence: Iterable[int] | None = None,
     history: int | None = None,
     input_size: int = 1,
     num_dynamic_real_features: int = 0,
@@ -82,15 +83,21 @@ def complete_config(
 
     if model not in MODELS:
         raise ConfigMismatchError(f"model is {model!r}, but must be one of {', '.join(MODELS)}, or a config JSON.")
-    frequency = Frequency.parse(str(freq))
+    frequency = as_frequency(freq)
     context = 2 * prediction_length if context_length is None else context_length
     if lags_sequence is None:
         upper = 1200 if history is None else max(1, min(1200, history - context))
         lags_sequence = frequency.lags(upper=upper)
+    try:
+        lags = [index(lag) for lag in lags_sequence]
+    except TypeError as error:
+        raise ConfigMismatchError(
+            f"lags_sequence is {lags_sequence!r}, but must be a list of whole lags, such as [1, 2, 3]."
+        ) from error
     fields: dict[str, Any] = {
         "prediction_length": prediction_length,
         "context_length": context,
-        "lags_sequence": [int(lag) for lag in lags_sequence],
+        "lags_sequence": lags,
         "input_size": input_size,
         "num_time_features": frequency.num_time_features(age=add_age),
         "num_dynamic_real_features": num_dynamic_real_features,
@@ -146,6 +153,11 @@ def past_length(config: Any) -> int:
     return int(config.context_length + max(config.lags_sequence))
 
 
+def as_frequency(freq: Any) -> Frequency:
+    """Frequency as it is, or read from any spelling or pandas offset."""
+    return freq if isinstance(freq, Frequency) else Frequency.parse(freq)
+
+
 def check_config(
     config: Any,
     *,
@@ -170,7 +182,7 @@ def check_config(
     if schema is not None:
         faults += _static_faults(config, schema)
     if freq is not None:
-        frequency = Frequency.parse(str(freq))
+        frequency = as_frequency(freq)
         width = frequency.num_time_features(age=add_age)
         if config.num_time_features != width:
             faults.append(
@@ -186,6 +198,9 @@ def _own_faults(config: Any) -> list[str]:
     for name in ("prediction_length", "context_length"):
         if not isinstance(getattr(config, name), int) or getattr(config, name) < 1:
             faults.append(f"{name} is {getattr(config, name)!r}, but must be a whole number of steps from 1.")
+    for name, least in (("input_size", 1), ("num_dynamic_real_features", 0)):
+        if getattr(config, name) < least:
+            faults.append(f"{name} is {getattr(config, name)!r}, but must be a whole number from {least}.")
     lags = list(config.lags_sequence)
     if not lags or min(lags) < 1:
         faults.append(f"lags_sequence is {lags!r}, but must be lags from 1, such as [1, 2, 3].")

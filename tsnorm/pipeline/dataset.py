@@ -10,6 +10,7 @@ from typing import Any
 
 from tsnorm.errors import DataError, FrequencyError, SchemaMismatchError
 from tsnorm.freq import Frequency
+from tsnorm.pipeline.config import as_frequency
 from tsnorm.profile import DatasetProfile, scan
 from tsnorm.schema import StaticSchema
 from tsnorm.store import entries as entries_of
@@ -90,7 +91,7 @@ class TimeSeriesDataset:
         **policies: Any,
     ) -> TimeSeriesDataset:
         """Take entries from any iterable, such as a GluonTS dataset; see :meth:`from_folder`."""
-        frequency = Frequency.parse(str(freq))
+        frequency = as_frequency(freq)
         batches = list(record_batches(entries))
         profile = scan(
             batches,
@@ -146,6 +147,8 @@ def check_frequencies(datasets: Sequence[TimeSeriesDataset]) -> None:
     DataError, FrequencyError
         See :func:`unite`.
     """
+    if isinstance(datasets, TimeSeriesDataset):
+        raise DataError(f"{datasets.name} is one dataset, but a list of datasets is needed. Write [dataset].")
     if not datasets:
         raise DataError("there are no datasets, but at least one is needed.")
     first = datasets[0]

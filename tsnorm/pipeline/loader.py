@@ -25,6 +25,7 @@ from tsnorm.pipeline.windows import WindowIndex
 from tsnorm.rng import philox
 from tsnorm.schema import StaticSchema
 from tsnorm.transforms import Entry, MaskStaticCat
+from tsnorm.transforms.mask import SERIES_KEY
 from tsnorm.transforms.split import SPLIT_POINTS
 from tsnorm.world import World
 
@@ -70,6 +71,8 @@ class WindowDataset(IterableDataset[Batch]):
                 config, self.schema, dataset.freq, source=dataset.schema, infinity=infinity, add_age=add_age
             )
             self._series += chain(dataset.entries, is_train=is_train)
+        for series, *place in zip(self._series, self._dataset_idx, self._series_idx, strict=True):
+            series[SERIES_KEY] = "/".join(map(str, place))
         self._lengths = np.array([series[FieldName.TARGET].shape[-1] for series in self._series], dtype=np.int64)
         self._split = split_chain(config)
 

@@ -28,6 +28,8 @@ def real_names_from_metadata(metadata: Any, namespace: str | None) -> tuple[str,
 
 def counts_from_config(config: Any) -> tuple[list[int], int]:
     """``cardinality`` and number of real columns that a Hugging Face config, or its dict, declares."""
+    if not isinstance(config, Mapping) and not hasattr(config, "__dict__"):
+        raise ConfigMismatchError(f"config: it is {config!r}, but must be a Hugging Face config or its dict.")
     fields = config if isinstance(config, Mapping) else vars(config)
     count = fields.get("num_static_categorical_features", 0)
     cardinality = fields.get("cardinality")
@@ -40,6 +42,8 @@ def check_cardinality(count: int, cardinality: Sequence[int] | None) -> None:
 
     transformers replaces the cardinality by ``[0]`` when the count is 0, without a word.
     """
+    if cardinality is not None and (isinstance(cardinality, str) or not isinstance(cardinality, Sequence)):
+        raise ConfigMismatchError(f"config: cardinality is {cardinality!r}, but must be a list, such as [3, 12].")
     sizes = [] if cardinality is None or list(cardinality) == [0] else list(cardinality)
     if count == 0 and sizes:
         raise ConfigMismatchError(

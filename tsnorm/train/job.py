@@ -31,6 +31,8 @@ from tsnorm.train.progress import Reporter
 from tsnorm.train.settings import TrainSettings
 from tsnorm.world import World
 
+FACTS = "tsnorm.json"
+"""File beside a model that says how it was made."""
 LOSS_EVERY = 10
 """Steps between two losses that are gathered over the ranks and shown."""
 
@@ -48,6 +50,7 @@ def train(settings: TrainSettings) -> Path:
     TsnormError
         Data, config or ranks do not fit; said before the first step.
     """
+    _check_output(Path(settings.output))
     device = _device(settings)
     world = World.current()
     distributed = world.world_size > 1
@@ -148,6 +151,19 @@ def _mean_over_ranks(loss: torch.Tensor) -> float:
         dist.all_reduce(loss)
         loss = loss / dist.get_world_size()
     return float(loss)
+
+
+def _check_output(path: Path) -> None:
+    """Refuse, before the first step, to put the model in the place of anything but a former model."""
+    if path.is_dir() and any(path.iterdir()) and not (path / FACTS).exists():
+        raise ConfigMismatchError(
+            f"{path}: the folder holds something else than a model of tsnorm. Use another --output."
+        )
+    if path.exists() and not path.is_dir():
+        raise ConfigMismatchError(f"{path}: it is a file, but the model needs a folder. Use another --output.")
+    parent = next(folder for folder in path.absolute().parents if folder.exists())
+    if not os.access(parent, os.W_OK):
+        raise ConfigMismatchError(f"{path}: {parent} cannot be written to. Use another --output.")
 
 
 def _device(settings: TrainSettings) -> torch.device:
@@ -284,4 +300,6 @@ def _save(
             "losses": losses,
             "settings": json.loads(settings.to_json()),
         }
-        (folder / "tsnorm.json").write_text(json.dumps(facts, indent=2) + "\n")
+        (folder / FACTS).write_text(json.dumps(facts, indent=2) + "\n")
+        for file in folder.iterdir():  # safetensors writes for the owner alone
+            file.chmod(0o644)

@@ -12,6 +12,9 @@ from tsnorm.rng import text_key, uniform_at
 from tsnorm.schema import StaticSchema
 from tsnorm.transforms.base import Entry, EntryTransformation
 
+SERIES_KEY = "series_key"
+"""Entry field with a text that tells the series apart; without it ``item_id`` must."""
+
 
 @dataclass(frozen=True)
 class MaskStaticCat(EntryTransformation):
@@ -58,7 +61,7 @@ class MaskStaticCat(EntryTransformation):
                     " Put it behind static_features and the splitter."
                 )
         reserved = np.array([-1 if f.unknown_id is None else f.unknown_id for f in features], dtype=np.int64)
-        series = text_key(f"{entry.get(FieldName.ITEM_ID)}")
+        series = text_key(entry.get(SERIES_KEY) or str(entry.get(FieldName.ITEM_ID)))
         window = entry[FieldName.FORECAST_START].ordinal
         drawn = uniform_at(self.seed, series, window, np.arange(len(features), dtype=np.uint64))
         hit = (drawn < self.share) & (reserved >= 0)

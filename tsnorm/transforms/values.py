@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def _flatten(value: Any, field: str, place: Place) -> list[Any]:
         value = value.tolist() if value.ndim else [value.tolist()]
     if isinstance(value, str | bytes | numbers.Number | np.generic):
         return [_scalar(value)]
-    if isinstance(value, Mapping) or not hasattr(value, "__iter__") or isinstance(value, set | frozenset):
+    if isinstance(value, Mapping | set | frozenset) or not isinstance(value, Iterable):
         raise SchemaMismatchError(
             f"{place.field(field)}: {value!r} is a {type(value).__name__}, but must be a list with one value for"
             " each static feature."
