@@ -215,7 +215,7 @@ def _check_dynamic_cat(value: Any, length: int, place: Place) -> None:
     if not any(isinstance(row, list | np.ndarray) for row in rows):
         rows = [value]
     for row in rows:
-        size = np.size(row)
+        size = len(row) if isinstance(row, list | np.ndarray) else 1
         if size < length:
             hint = "Did you mean feat_static_cat?" if size == 1 else "Give one value a time step."
             raise DataError(f"{place.field(DYNAMIC_CAT)}: its length is {size}, but the target has {length}. {hint}")
