@@ -9,11 +9,11 @@ Transforms
     :func:`static_features`, :class:`EncodeStaticCat`, :class:`FillStaticCat`, :class:`FillStaticReal`,
     :class:`MaskStaticCat`
 Pipeline
-    :func:`complete_config`, :func:`check_batch`, :func:`training_chain`, :func:`validation_chain`,
-    :func:`test_chain`, :func:`stack`, :class:`TimeSeriesDataset`, :func:`unite`, :class:`TrainingLoader`,
-    :class:`EvaluationLoader`
+    :func:`complete_config`, :func:`model_from_config`, :func:`check_batch`, :func:`training_chain`,
+    :func:`validation_chain`, :func:`test_chain`, :func:`stack`, :class:`TimeSeriesDataset`, :func:`unite`,
+    :class:`TrainingLoader`, :class:`EvaluationLoader`
 Ranks and errors
-    :class:`World`, :class:`TsnormError`
+    :class:`World`, :func:`check_ranks_agree`, :class:`TsnormError`
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TrainingLoader,
         check_batch,
         complete_config,
+        model_from_config,
         stack,
         test_chain,
         training_chain,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     )
     from tsnorm.profile import DatasetProfile
     from tsnorm.schema import CategoricalFeature, RealFeature, Scaling, StaticSchema
+    from tsnorm.train.agree import check_ranks_agree
     from tsnorm.transforms import EncodeStaticCat, FillStaticCat, FillStaticReal, MaskStaticCat, static_features
     from tsnorm.world import World
 
@@ -50,6 +52,7 @@ _HOMES = {
         "TrainingLoader",
         "check_batch",
         "complete_config",
+        "model_from_config",
         "stack",
         "test_chain",
         "training_chain",
@@ -58,6 +61,7 @@ _HOMES = {
     ],
     "tsnorm.profile": ["DatasetProfile"],
     "tsnorm.schema": ["CategoricalFeature", "RealFeature", "Scaling", "StaticSchema"],
+    "tsnorm.train.agree": ["check_ranks_agree"],
     "tsnorm.transforms": [
         "EncodeStaticCat",
         "FillStaticCat",
@@ -86,7 +90,9 @@ __all__ = [
     "TsnormError",
     "World",
     "check_batch",
+    "check_ranks_agree",
     "complete_config",
+    "model_from_config",
     "stack",
     "static_features",
     "test_chain",

@@ -81,6 +81,10 @@ class ConfigMismatchError(TsnormError, ValueError):
     """A model config, or a batch, does not fit the data it is used with."""
 
 
+class TrainingError(TsnormError, ArithmeticError):
+    """Training went where no model comes from."""
+
+
 class WorldError(TsnormError, ValueError):
     """Ranks, workers and batch size do not fit together."""
 

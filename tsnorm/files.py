@@ -39,7 +39,7 @@ def folder_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     NotADirectoryError
         ``path`` is a file or a device; it is left alone.
     """
-    target = Path(path)
+    target = Path(path).resolve()
     if target.exists() and not target.is_dir():
         raise NotADirectoryError(f"{target}: it is no folder, and is not replaced by one.")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -54,4 +54,11 @@ def test_wrong_usage_ends_with_2_and_no_traceback(args, message, tmp_path):
 def test_settings_go_through_json():
     settings = TrainSettings(data=("a", "b"), steps=7, missing_cat="2", find_unused=True)
     assert TrainSettings.from_json(settings.to_json()) == settings
-    assert settings.schema_policies() == {"missing_cat": 2, "missing_real": "mean", "placeholder": "column"}
+    assert settings.schema_policies() == {
+        "missing_cat": 2,
+        "missing_real": "mean",
+        "placeholder": "column",
+        "indicator": False,
+        "scale_reals": False,
+        "recode": False,
+    }

@@ -87,14 +87,11 @@ def test_one_seed_fixes_everything_also_under_torchrun(tmp_path):
     assert "find_unused_parameters=True" in runs["d"].stdout
 
 
-def write_dataset(folder, rows, cardinality="3"):
+def write_dataset(folder, rows, metadata=None):
     (folder / "train").mkdir(parents=True)
-    metadata = {
-        "freq": "M",
-        "prediction_length": 4,
-        "feat_static_cat": [{"name": "color", "cardinality": cardinality}],
-    }
-    (folder / "metadata.json").write_text(json.dumps(metadata))
+    if metadata is None:
+        metadata = {"feat_static_cat": [{"name": "color", "cardinality": "3"}]}
+    (folder / "metadata.json").write_text(json.dumps({"freq": "M", "prediction_length": 4} | metadata))
     with gzip.open(folder / "train/data.json.gz", "wt") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 
@@ -111,18 +108,40 @@ def test_bad_data_is_named_with_file_and_row_once(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.slow
 def test_what_is_no_model_is_never_replaced(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis/chapter.tex").write_text("years of work")
     (tmp_path / "file").write_text("content")
-    for output, message in (("thesis", "holds something else than a model"), ("file", "it is a file")):
-        done = tsnorm_train(TOURISM, *SMALL, "--steps", 1, "--nproc", 1, "--output", output, cwd=tmp_path)
-        assert done.returncode == 1
-        assert f"{output}: " in done.stderr
+    write_dataset(tmp_path / "data/one", [])
+    for output, message in (
+        ("thesis", "thesis: the folder holds something else than a model"),
+        ("file", "file: it is a file, but the model needs a folder"),
+        ("file/model", "file is no folder that can be written to"),
+        (".", r".: the model would stand in the place of data"),
+        ("data", "data: the model would stand in the place of data"),
+        ("data/one", "data/one: the model would stand in the place of data"),
+        ("data/one/train/model", "data/one/train/model: the model would stand in the place of data"),
+        ("/dev/null", "/dev/null: it is a file"),
+    ):
+        done = tsnorm_train("data/one", "--output", output, cwd=tmp_path)
+        assert done.returncode == 2, (output, done.stdout, done.stderr)
         assert message in done.stderr
+        assert "Use another --output." in done.stderr
     assert (tmp_path / "thesis/chapter.tex").read_text() == "years of work"
     assert (tmp_path / "file").read_text() == "content"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("optimized", "seen"), [("", "loss is NaN at step 2"), ("1", "loss is nan at step 10")])
+def test_a_loss_that_is_not_finite_saves_nothing(tmp_path, monkeypatch, optimized, seen):
+    monkeypatch.setenv("PYTHONOPTIMIZE", optimized)  # switches off the checks of torch.distributions
+    row = {"item_id": "a", "start": "2020-01", "target": [float(i % 7) for i in range(40)]}
+    write_dataset(tmp_path / "one", [row], metadata={})
+    done = tsnorm_train("one", *SMALL, "--steps", 20, "--nproc", 1, "--learning-rate", "1e30", cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"{seen}, but must be finite. Nothing is saved." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.slow
@@ -144,10 +163,35 @@ def test_other_models_and_a_config_with_layerdrop(tmp_path, model):
         )  # fmt: skip
         config.to_json_file(tmp_path / "config.json")
         name = "config.json"
-    done = tsnorm_train(TOURISM, *SMALL, "--steps", 2, "--nproc", 2, "--model", name, "--output", "o", cwd=tmp_path)
+    small = SMALL[:2] if model == "config" else SMALL
+    done = tsnorm_train(TOURISM, *small, "--steps", 2, "--nproc", 2, "--model", name, "--output", "o", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert ("note: encoder_layerdrop is set from 0.1 to 0.0" in done.stdout) == (model == "config")
     assert (tmp_path / "o/model.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_a_short_config_json_is_completed_from_data_and_flags(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "informer", "d_model": 8, "encoder_layers": 1}))
+    flags = ["--global-batch-size", 8, "--steps", 1, "--nproc", 1, "--model", "config.json", "--context-length", 12]
+    done = tsnorm_train(M3, *flags, "--output", "o", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    saved = json.loads((tmp_path / "o/config.json").read_text())
+    assert (saved["d_model"], saved["context_length"], saved["prediction_length"], saved["cardinality"]) == (
+        8,
+        12,
+        18,
+        [7],
+    )
+    for fields, message in (
+        ({"d_modle": 8}, "config.json: config of time-series-transformer: it has no setting 'd_modle'. Did you mean"),
+        ({"context_length": 6}, "config.json: context_length is 6, but --context-length says 12. Change one of them."),
+        ({"model_type": "bert"}, "config.json: model is 'bert', but must be one of"),
+    ):
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": "time_series_transformer"} | fields))
+        done = tsnorm_train(M3, *flags, "--output", "p", cwd=tmp_path)
+        assert done.returncode == 1
+        assert message in done.stderr
 
 
 @pytest.mark.slow

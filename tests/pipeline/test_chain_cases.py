@@ -362,7 +362,8 @@ def test_c67_dynamic_feature_has_no_mask_so_that_it_must_be_finite(bad):
 def test_c70_integers_become_float32_and_a_loss_is_told():
     for target in ([16777217, 2, 3, 4], np.array([16777217, 2, 3, 4]), np.array([16777217.0, 2, 3, 4])):
         with pytest.warns(
-            PrecisionWarning, match=r"target of item 'a' \(row 1\): 1 value\(s\) beyond 2\*\*24 are round"
+            PrecisionWarning,
+            match=r"target of item 'a' \(row 1\): 1 value\(s\) beyond 2\*\*24 or too near to 0 are round",
         ):
             [out] = read([entry(target)])
         assert out["target"].dtype == np.float32

@@ -437,14 +437,16 @@ def test_c44_no_series_is_long_enough(make):
     config = tiny_config("informer", StaticSchema(), prediction_length=2, context_length=4, lags_sequence=[1])
     message = (
         r"0 of 2 series can give a window: 3 values are needed \(1 past, 2 future\), but the longest has 1 "
-        r"\(item_id 'data0', 'data1'\)\. Shorten prediction_length, or lower min_past"
+        r"\(item_id 'data0', 'data1'\)\. Shorten prediction_length\."
     )
     with pytest.raises(DataError, match=message):
         make([dataset([1, 1])], config)
     with pytest.raises(DataError, match="0 of 5 series .*'data0', 'data1', 'data2', "):
         make([dataset([2] * 5)], config)
-    with pytest.raises(DataError, match="0 of 0 series can give a window"):
-        make([dataset([])], config)
+    with pytest.raises(DataError, match="or lower min_past"):
+        make([dataset([2])], config, min_past=2)
+    with pytest.raises(DataError, match="the dataset has no entries, but at least one series is needed"):
+        dataset([])
     assert len(make([dataset([2])], config, min_past=0)) > 0
 
 

@@ -13,7 +13,7 @@ from gluonts.transform import AsNumpyArray
 from tiny_models import FAMILIES, HORIZON, PAST, series, tiny_config, tiny_model, train_step
 from torch import nn
 
-from tsnorm.errors import ConfigMismatchError, DataError, MetadataError, SchemaMismatchError
+from tsnorm.errors import ConfigMismatchError, DataError, MetadataError, PlaceholderWarning, SchemaMismatchError
 from tsnorm.pipeline import (
     TimeSeriesDataset,
     TrainingLoader,
@@ -434,7 +434,8 @@ def test_gluonts_compares_no_metadata_with_the_data():
 
 def test_monash_declares_a_feature_that_no_entry_carries(family):
     metadata = {"freq": "M", "feat_static_cat": [{"name": "feat_static_cat", "cardinality": "4"}]}
-    dataset = TimeSeriesDataset.from_entries(series(), freq="M", name="monash", metadata=metadata)
+    with pytest.warns(PlaceholderWarning, match="monash: feat_static_cat is declared, but none of . entries has it"):
+        dataset = TimeSeriesDataset.from_entries(series(), freq="M", name="monash", metadata=metadata)
     assert dataset.schema.categorical[0].name == "monash/feat_static_cat_0"
     config = tiny_config(family, dataset.schema)
     [batch] = TrainingLoader([dataset], config=config, global_batch_size=4, num_steps=1)

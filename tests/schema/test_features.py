@@ -57,7 +57,7 @@ def test_a_late_duplicate_in_a_large_vocabulary_is_found_at_once():
     [
         ({}, "give either num_known or a vocabulary"),
         ({"num_known": 1, "vocabulary": ("a",)}, "give either num_known or a vocabulary"),
-        ({"num_known": -1}, "num_known is -1, but must be from 0"),
+        ({"num_known": -1}, "num_known is -1, but must be a whole number from 0"),
         ({"num_known": 1.0}, "num_known is 1.0, but"),
         ({"num_known": "1"}, "num_known is '1', but"),
         ({"num_known": 0, "missing": "error"}, "cardinality is 0, but must be a whole number from 1"),

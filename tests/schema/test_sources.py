@@ -278,5 +278,5 @@ def test_counts_are_given_as_a_list(cardinality):
 
 @pytest.mark.parametrize("size", ["3", 3.0, -1, True])
 def test_each_count_is_a_whole_number(size):
-    with pytest.raises(SchemaError, match=re.escape(f"num_known is {size!r}, but must be from 0")):
+    with pytest.raises(SchemaError, match=re.escape(f"num_known is {size!r}, but must be a whole number from 0")):
         StaticSchema.from_counts([2, size])

@@ -218,7 +218,7 @@ def test_a_missing_category_gets_its_reserved_row(value):
         ([{"id": 1}, 2], "'feat_static_cat_0' is {'id': 1}, but an id must be a whole number."),
         ([datetime.date(2022, 1, 1), 2], "is datetime.date(2022, 1, 1), but an id must be a whole number."),
         (np.array(["2022", "2023"], dtype="M8[Y]"), "is datetime.date(2022, 1, 1), but an id must be a whole number."),
-        ([-1, 2], "'feat_static_cat_0' is -1, but ids start at 0. Leave a missing category out or null."),
+        ([-1, 2], "'feat_static_cat_0' is -1, but ids start at 0. pandas marks a missing category with -1"),
         ([-1.0, 2], "'feat_static_cat_0' is -1, but ids start at 0."),
         (np.array([1, -1]), "'feat_static_cat_1' is -1, but ids start at 0."),
         ([3, 3], "'feat_static_cat_0' is 3, but its cardinality is 3 (ids 0..2). Widen the schema with"),

@@ -54,7 +54,14 @@ def command(data: tuple[str, ...], nproc: int | None, **settings: Any) -> int:
 
         rank_main(train)(job)
         return 0
-    return launch(_default_nproc(job) if nproc is None else nproc, [job.to_json()], module="tsnorm.train")
+    ranks = _default_nproc(job) if nproc is None else nproc
+    if job.global_batch_size % ranks:
+        raise click.BadParameter(
+            f"{job.global_batch_size} windows cannot be shared by {ranks} ranks; the next number that can is"
+            f" {-(-job.global_batch_size // ranks) * ranks}.",
+            param_hint="--global-batch-size",
+        )
+    return launch(ranks, [job.to_json()], module="tsnorm.train")
 
 
 def _default_nproc(job: TrainSettings) -> int:

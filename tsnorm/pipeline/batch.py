@@ -56,7 +56,7 @@ class BatchInfo:
 class Batch(dict[str, torch.Tensor]):
     """Batch key -> tensor, to be called as ``model(**batch)``; :attr:`info` travels beside it."""
 
-    info: BatchInfo
+    info: BatchInfo = BatchInfo()
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """Batch on a device, with the same info."""
@@ -228,7 +228,7 @@ def _series_faults(batch: Mapping[str, Any], config: Any) -> list[str]:
         if tuple(tensor.shape[1:]) != want:
             faults.append(
                 f"{key}: its shape is {tuple(tensor.shape)}, but (B, {', '.join(map(str, want))}) is needed."
-                f" {_shape_hint(what, tuple(tensor.shape[1:]), want, config)}"
+                f" {_shape_hint(part, what, tuple(tensor.shape[1:]), want, config)}"
             )
         elif tensor.dtype != torch.float32 and (what != "observed_mask" or tensor.dtype.is_floating_point):
             faults.append(f"{key}: its dtype is {tensor.dtype}, but torch.float32 is needed. Cast it with .float().")
@@ -237,11 +237,13 @@ def _series_faults(batch: Mapping[str, Any], config: Any) -> list[str]:
     return faults
 
 
-def _shape_hint(what: str, got: tuple[int, ...], want: tuple[int, ...], config: Any) -> str:
+def _shape_hint(part: str, what: str, got: tuple[int, ...], want: tuple[int, ...], config: Any) -> str:
     if len(got) == 2 and len(want) == 1 and got[1] == 1:
         return "Drop the last axis with .squeeze(-1): it would train on a wrong loss."
     if what == "time_features" and len(got) == 2 and got[0] == want[0]:
         return f"Set num_time_features={got[1] - config.num_dynamic_real_features}."
+    if got[:1] != want[:1] and part == "future":
+        return f"A future has prediction_length = {config.prediction_length} steps."
     if got[:1] != want[:1]:
         return f"A past has context_length + max(lags_sequence) = {past_length(config)} steps."
     return f"input_size is {config.input_size}."

@@ -28,6 +28,7 @@ from tsnorm.freq import Frequency
 from tsnorm.pipeline.config import as_frequency, check_config, fit_schema, past_length
 from tsnorm.schema import StaticSchema
 from tsnorm.transforms import Entry, EntryTransformation, MaskStaticCat, static_features
+from tsnorm.transforms.mask import UNKNOWN_SHARE
 from tsnorm.transforms.series import ReadSeries
 from tsnorm.transforms.split import SplitAt, WindowSplitter
 
@@ -109,7 +110,7 @@ def training_chain(
     *,
     num_instances: float = 1.0,
     min_past: int = 1,
-    unknown_share: float = 0.0,
+    unknown_share: float = UNKNOWN_SHARE,
     seed: int = 0,
     **options: Any,
 ) -> Chain:

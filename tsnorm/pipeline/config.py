@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import warnings
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,8 @@ MODELS = {
 }
 """Model name -> names of its config and model class in transformers."""
 _STAMP = "tsnorm_schema"
+_SAVED = {_STAMP, "feature_size", "model_type", "transformers_version", "architectures", "_name_or_path", "dtype"}
+"""Fields of a saved config that are no settings."""
 _NEEDED = [
     "prediction_length",
     "context_length",
@@ -83,6 +86,14 @@ def complete_config(
 
     if model not in MODELS:
         raise ConfigMismatchError(f"model is {model!r}, but must be one of {', '.join(MODELS)}, or a config JSON.")
+    for name, given in (("prediction_length", prediction_length), ("context_length", context_length)):
+        if (given is not None or name == "prediction_length") and not isinstance(given, int):
+            raise ConfigMismatchError(f"{name} is {given!r}, but must be a whole number of steps from 1.")
+    config_class = getattr(transformers, MODELS[model][0])
+    for name in settings.keys() - config_class().to_dict().keys() - _SAVED:
+        near = difflib.get_close_matches(name, config_class().to_dict(), n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigMismatchError(f"config of {model}: it has no setting {name!r}.{hint}")
     frequency = as_frequency(freq)
     context = 2 * prediction_length if context_length is None else context_length
     if lags_sequence is None:
@@ -110,10 +121,11 @@ def complete_config(
     fields |= settings
     check_cardinality(fields["num_static_categorical_features"], fields["cardinality"])
     try:
-        config = getattr(transformers, MODELS[model][0])(**fields)
+        config = config_class(**{name: value for name, value in fields.items() if name not in _SAVED})
     except Exception as error:
         raise ConfigMismatchError(f"config of {model}: transformers refuses it: {error}") from error
-    setattr(config, _STAMP, schema.fingerprint())
+    if not settings.keys() & schema.config_kwargs().keys():
+        setattr(config, _STAMP, schema.fingerprint())
     check_config(config, schema=schema, freq=frequency, add_age=add_age)
     return config
 
@@ -142,10 +154,19 @@ def config_from_dict(fields: Mapping[str, Any]) -> Any:
 
 
 def model_from_config(config: Any) -> Any:
-    """Untrained ``...ForPrediction`` model of a config."""
+    """Untrained ``...ForPrediction`` model of a config.
+
+    Raises
+    ------
+    ConfigMismatchError
+        A setting is not usable.
+    """
     import transformers
 
-    return getattr(transformers, MODELS[config.model_type.replace("_", "-")][1])(config)
+    try:
+        return getattr(transformers, MODELS[config.model_type.replace("_", "-")][1])(config)
+    except Exception as error:
+        raise ConfigMismatchError(f"config of {config.model_type}: no model can be built from it: {error}") from error
 
 
 def past_length(config: Any) -> int:
@@ -201,6 +222,13 @@ def _own_faults(config: Any) -> list[str]:
     for name, least in (("input_size", 1), ("num_dynamic_real_features", 0)):
         if getattr(config, name) < least:
             faults.append(f"{name} is {getattr(config, name)!r}, but must be a whole number from {least}.")
+    for name in ("d_model", "encoder_layers", "decoder_layers"):
+        if getattr(config, name, 1) < 1:
+            faults.append(f"{name} is {getattr(config, name)!r}, but must be a whole number from 1.")
+    for name in ("encoder_attention_heads", "decoder_attention_heads"):
+        heads = getattr(config, name, 1)
+        if heads < 1 or config.d_model % heads:
+            faults.append(f"d_model is {config.d_model}, but must be divisible by {name}, {heads}.")
     lags = list(config.lags_sequence)
     if not lags or min(lags) < 1:
         faults.append(f"lags_sequence is {lags!r}, but must be lags from 1, such as [1, 2, 3].")
@@ -208,6 +236,10 @@ def _own_faults(config: Any) -> list[str]:
         check_cardinality(config.num_static_categorical_features, config.cardinality)
     except ConfigMismatchError as error:
         faults.append(str(error).removeprefix("config: "))
+    if not faults:
+        width = config.input_size * len(lags) + config._number_of_features
+        if getattr(config, "feature_size", width) != width:
+            faults.append(f"feature_size is {config.feature_size}, but the other settings give {width}. Leave it out.")
     if config.model_type == "autoformer":
         if config.moving_average % 2 == 0 or config.moving_average < 1:
             faults.append(

@@ -6,6 +6,7 @@ slice. Rank and worker are read when iteration starts, so that a loader may be b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -25,7 +26,7 @@ from tsnorm.pipeline.windows import WindowIndex
 from tsnorm.rng import philox
 from tsnorm.schema import StaticSchema
 from tsnorm.transforms import Entry, MaskStaticCat
-from tsnorm.transforms.mask import SERIES_KEY
+from tsnorm.transforms.mask import SERIES_KEY, UNKNOWN_SHARE
 from tsnorm.transforms.split import SPLIT_POINTS
 from tsnorm.world import World
 
@@ -35,7 +36,9 @@ IntArray = npt.NDArray[np.int64]
 class WindowDataset(IterableDataset[Batch]):
     """What the loaders share: series prepared once, windows cut on demand, global batches sliced by rank.
 
-    Iterate it as it is, or through ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``.
+    Iterate it as it is, or through ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``; with
+    another ``batch_size`` that would stack batches to batches of batches. :attr:`counts` says what was changed in
+    the series on the way in, how often: filled, unknown, ignored.
     """
 
     def __init__(
@@ -57,10 +60,11 @@ class WindowDataset(IterableDataset[Batch]):
         check_frequencies(datasets)
         self.config, self.global_batch_size = config, global_batch_size
         self.min_past, self._is_train = min_past, is_train
-        self._epoch = torch.zeros((), dtype=torch.int64)
+        self._epoch = torch.zeros((), dtype=torch.int64, device="cpu")
         self._epoch.share_memory_()  # type: ignore[no-untyped-call]  # workers that persist see it
         self._home = World()
         self.schema = unite(datasets) if schema is None else schema
+        self.counts: Counter[str] = Counter()
         self._series: list[Entry] = []
         self._dataset_idx = np.repeat(
             np.arange(len(datasets), dtype=np.int64), [len(dataset.entries) for dataset in datasets]
@@ -71,9 +75,13 @@ class WindowDataset(IterableDataset[Batch]):
                 config, self.schema, dataset.freq, source=dataset.schema, infinity=infinity, add_age=add_age
             )
             self._series += chain(dataset.entries, is_train=is_train)
+            for step in chain.transformations:
+                changes = getattr(step, "counts", {}).items()
+                self.counts.update({what: n for what, n in changes if not what.startswith("warned")})
         for series, *place in zip(self._series, self._dataset_idx, self._series_idx, strict=True):
             series[SERIES_KEY] = "/".join(map(str, place))
-        self._lengths = np.array([series[FieldName.TARGET].shape[-1] for series in self._series], dtype=np.int64)
+        # A series without a single observed value gives no window: it could only teach nonsense.
+        self._lengths = np.array([_observed_length(series) for series in self._series], dtype=np.int64)
         self._split = split_chain(config)
 
     def __len__(self) -> int:
@@ -142,8 +150,13 @@ class WindowDataset(IterableDataset[Batch]):
         raise DataError(
             f"0 of {len(self._series)} series can give a window: {need} values are needed ({self.min_past} past,"
             f" {future} future), but the longest has {longest} (item_id {', '.join(map(repr, ids))}"
-            f"{', ...' if len(self._series) > 3 else ''}). Shorten prediction_length, or lower min_past."
+            f"{', ...' if len(self._series) > 3 else ''})."
+            f" Shorten prediction_length{', or lower min_past' if self.min_past and longest >= future else ''}."
         )
+
+
+def _observed_length(series: Entry) -> int:
+    return int(series[FieldName.TARGET].shape[-1]) if series[FieldName.OBSERVED_VALUES].any() else 0
 
 
 class TrainingLoader(WindowDataset):
@@ -160,7 +173,7 @@ class TrainingLoader(WindowDataset):
     global_batch_size
         Windows of one step over all ranks; must be divisible by the world size.
     num_steps
-        Steps of one pass.
+        Steps of one pass. A second pass draws the same windows, unless :meth:`set_epoch` is called in between.
     seed
         Fixes every window, together with the epoch.
     min_past
@@ -190,7 +203,7 @@ class TrainingLoader(WindowDataset):
         schema: StaticSchema | None = None,
         seed: int = 0,
         min_past: int = 1,
-        unknown_share: float = 0.0,
+        unknown_share: float = UNKNOWN_SHARE,
         infinity: Literal["error", "missing"] = "error",
         add_age: bool = True,
     ) -> None:
@@ -220,7 +233,7 @@ class TrainingLoader(WindowDataset):
 
     @property
     def skipped(self) -> tuple[Any, ...]:
-        """``item_id`` of each series that is too short for a window."""
+        """``item_id`` of each series that is too short for a window, or has no observed value."""
         return tuple(self._series[i].get(FieldName.ITEM_ID) for i in np.flatnonzero(self._windows.counts == 0))
 
     @property
@@ -294,7 +307,7 @@ class EvaluationLoader(WindowDataset):
 
     @property
     def skipped(self) -> tuple[Any, ...]:
-        """``item_id`` of each series that is too short for a window."""
+        """``item_id`` of each series that is too short for a window, or has no observed value."""
         short = np.setdiff1d(np.arange(len(self._series)), self._usable)
         return tuple(self._series[i].get(FieldName.ITEM_ID) for i in short)
 

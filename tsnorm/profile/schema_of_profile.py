@@ -44,8 +44,8 @@ def schema_of_profile(
     metadata = profile.metadata or {}
     declared_cat = categorical_from_metadata(metadata, namespace, "reserve")
     declared_real = real_names_from_metadata(metadata, namespace)
-    _check_stray(CAT, profile, profile.static_cat_widths, [feature.name for feature in declared_cat])
-    _check_stray(REAL, profile, profile.static_real_widths, declared_real)
+    _check_stray(CAT, profile, [feature.name for feature in declared_cat])
+    _check_stray(REAL, profile, declared_real)
     num_cat = _num_columns(CAT, profile.static_cat_widths, len(declared_cat))
     num_real = _num_columns(REAL, profile.static_real_widths, len(declared_real))
     columns = [
@@ -91,10 +91,10 @@ class _Column:
         return f"{CAT}: {self.name!r} (column {self.index})"
 
 
-def _check_stray(field: str, profile: DatasetProfile, widths: MinMax, names: Sequence[str]) -> None:
+def _check_stray(field: str, profile: DatasetProfile, names: Sequence[str]) -> None:
     """Refuse declared features that entries carry under their own name, where they would be lost."""
     stray = [name for name in names if name in profile.unknown_fields]
-    if stray and not widths:
+    if stray:
         raise SchemaMismatchError(
             f"{field}: {stray[0]!r} is a field of its own in {profile.unknown_fields[stray[0]]} entries, but the"
             f" declared features must stand in {field}, as a list. Put it there."
@@ -128,7 +128,7 @@ def _categories(column: _Column, columns: Sequence[_Column], missing: MissingCat
         )
     if seen.kind == "float":
         raise SchemaMismatchError(
-            f"{column}: {_example(seen)}{seen.num_fractional} values are not whole, but ids are."
+            f"{column}: {_example(seen)}{seen.num_fractional} value(s) are not whole, but ids are."
             f" Recode the categories, or put real numbers into {REAL}."
         )
     if declared is not None and seen.kind == "none":
@@ -141,7 +141,7 @@ def _categories(column: _Column, columns: Sequence[_Column], missing: MissingCat
     if seen.kind != "none" and seen.numbers.low < 0:
         raise SchemaMismatchError(
             f"{column}: the smallest id is {seen.numbers.low}, but ids start at 0."
-            " Leave a missing category out or write null; give others ids from 0, or text."
+            " pandas marks a missing category with -1: write null, or leave it out."
         )
     if names_ids:
         return {"vocabulary": _vocabulary(column)}
@@ -177,14 +177,20 @@ def _fit_to_vocabulary(column: _Column, declared: CategoricalFeature, columns: S
         _check_range(column, declared, columns)
         return _as_declared(declared)
     values = seen.distinct.sorted()
-    unknown = None if values is None else [value for value in values if value not in set(vocabulary)]
+    known = set(vocabulary)
+    unknown = None if values is None else [value for value in values if value not in known]
     if unknown is None or unknown:
-        what = f"{unknown[0]!r} and {len(unknown) - 1} more" if unknown else f"more than {DISTINCT_LIMIT} categories"
+        what = _listed(unknown) if unknown else f"more than {DISTINCT_LIMIT} categories"
         raise SchemaMismatchError(
-            f"{column}: holds {what.removesuffix(' and 0 more')}, but the vocabulary in the metadata knows only"
-            f" {len(vocabulary)} others. Add what is missing to it, or correct the entries."
+            f"{column}: holds {what}, but the vocabulary in the metadata knows only {_listed(vocabulary)}."
+            " Add what is missing to it, or correct the entries."
         )
     return _as_declared(declared)
+
+
+def _listed(values: Sequence[Any]) -> str:
+    more = f" and {len(values) - 5} more" if len(values) > 5 else ""
+    return ", ".join(map(repr, values[:5])) + more
 
 
 def _vocabulary(column: _Column) -> tuple[Any, ...]:

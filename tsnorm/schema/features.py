@@ -16,6 +16,9 @@ MissingCategory = Literal["reserve", "error"] | int
 MissingReal = Literal["mean", "error"] | float
 """What a missing real becomes: the mean over the dataset, a given value, or an error."""
 
+MAX_ROWS = 10_000_000
+"""Most rows of an embedding table; far beyond what a model can learn."""
+
 
 class Stored:
     """A frozen dataclass that the serde of GluonTS can write: it tells its constructor arguments."""
@@ -56,6 +59,11 @@ class CategoricalFeature(Stored):
         _check_name(self.name)
         if not _is_int(self.cardinality) or self.cardinality < 1:
             raise SchemaError(f"{where}: cardinality is {self.cardinality!r}, but must be a whole number from 1.")
+        if self.cardinality > MAX_ROWS:
+            raise SchemaError(
+                f"{where}: cardinality is {self.cardinality:,}, but a table has at most {MAX_ROWS:,} rows."
+                " Are these codes of a database? Recode them: recode=True makes a vocabulary."
+            )
         for what in ("fill_id", "unknown_id"):
             row = getattr(self, what)
             if row is not None and not (_is_int(row) and 0 <= row < self.cardinality):
@@ -109,7 +117,9 @@ class CategoricalFeature(Stored):
             raise SchemaError(f"categorical feature {name!r}: give either num_known or a vocabulary.")
         known = num_known if vocabulary is None else len(vocabulary)
         if not _is_int(known) or known < 0:  # type: ignore[operator]
-            raise SchemaError(f"categorical feature {name!r}: num_known is {known!r}, but must be from 0.")
+            raise SchemaError(
+                f"categorical feature {name!r}: num_known is {known!r}, but must be a whole number from 0."
+            )
         assert known is not None
         if missing == "reserve":
             return cls(name=name, cardinality=known + 1, fill_id=known, unknown_id=known, vocabulary=vocabulary)

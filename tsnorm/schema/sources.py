@@ -87,13 +87,15 @@ def _name(feature: Any, field: str, column: int, namespace: str | None) -> str:
 
 def _categorical(feature: Any, column: int, namespace: str | None, missing: MissingCategory) -> CategoricalFeature:
     name = _name(feature, "feat_static_cat", column, namespace)
+    vocabulary = _get(feature, "vocabulary")
     seen = _get(feature, "cardinality")
+    if seen is None and isinstance(vocabulary, list | tuple):
+        seen = len(vocabulary)
     if isinstance(seen, bool) or not re.fullmatch(r"[0-9]{1,18}", str(seen)) or int(seen) < 1:
         raise MetadataError(
             f"metadata: cardinality of feat_static_cat[{column}] ({name!r}) is {seen!r}, but must be a whole number"
             " from 1, such as '12'. Correct it in metadata.json."
         )
-    vocabulary = _get(feature, "vocabulary")
     if vocabulary is None:
         return CategoricalFeature.make(name, num_known=int(seen), missing=missing)
     if isinstance(vocabulary, str) or not isinstance(vocabulary, Sequence) or len(vocabulary) != int(seen):

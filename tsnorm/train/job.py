@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from rich.console import Console
 from torch.nn.parallel import DistributedDataParallel
 
-from tsnorm.errors import ConfigMismatchError
+from tsnorm.errors import ConfigMismatchError, TrainingError, TsnormWarning
 from tsnorm.files import folder_atomically
 from tsnorm.pipeline import (
     TimeSeriesDataset,
     TrainingLoader,
     complete_config,
-    config_from_dict,
     model_from_config,
     unite,
 )
@@ -28,11 +32,9 @@ from tsnorm.rng import philox
 from tsnorm.schema import StaticSchema
 from tsnorm.train.agree import check_ranks_agree, parameters_digest
 from tsnorm.train.progress import Reporter
-from tsnorm.train.settings import TrainSettings
+from tsnorm.train.settings import FACTS, TrainSettings
 from tsnorm.world import World
 
-FACTS = "tsnorm.json"
-"""File beside a model that says how it was made."""
 LOSS_EVERY = 10
 """Steps between two losses that are gathered over the ranks and shown."""
 
@@ -50,23 +52,44 @@ def train(settings: TrainSettings) -> Path:
     TsnormError
         Data, config or ranks do not fit; said before the first step.
     """
-    _check_output(Path(settings.output))
     device = _device(settings)
     world = World.current()
     distributed = world.world_size > 1
     if distributed and not dist.is_initialized():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    console = Console(soft_wrap=True, highlight=False) if world.rank == 0 else None
+    console = Console(soft_wrap=True, highlight=False, markup=False) if world.rank == 0 else None
     try:
-        return _train(settings, device, console)
+        with _warnings_on(console):
+            return _train(settings, device, console)
     finally:
         if distributed and dist.is_initialized():
             dist.destroy_process_group()
 
 
+@contextmanager
+def _warnings_on(console: Console | None) -> Iterator[None]:
+    """Show tsnorm's own warnings as a line of the log, on rank 0 only; others go their usual way."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, TsnormWarning):
+            usual(message, category, *where, **more)
+        elif console is not None:
+            console.print(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
 def _train(settings: TrainSettings, device: torch.device, console: Console | None) -> Path:
     world = World.current()
     datasets = [TimeSeriesDataset.from_folder(path, **settings.schema_policies()) for path in settings.data]
+    names = [dataset.name for dataset in datasets]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigMismatchError(
+            f"{len(twice)} dataset folders are named {twice[0]!r}. Rename one, to tell them apart."
+        )
     schema = unite(datasets)
     config = _config(settings, datasets, schema, console)
     loader = TrainingLoader(
@@ -85,6 +108,7 @@ def _train(settings: TrainSettings, device: torch.device, console: Console | Non
             "schema": schema.fingerprint(),
             "model config": config.to_json_string(),
             "settings": settings.to_json(),
+            "data": _digest(datasets),
             "number of windows": str(loader.num_windows),
         }
     )
@@ -120,7 +144,12 @@ def _steps(
     with Reporter(console, settings.steps, settings.global_batch_size).running() as reporter:
         for step, batch in enumerate(loader, start=1):
             batch = batch.to(device, non_blocking=True)
-            loss = model(**batch).loss
+            try:
+                loss = model(**batch).loss
+            except ValueError as error:
+                if "to satisfy the constraint" not in str(error):  # torch.distributions, of its parameters
+                    raise
+                raise _diverged("NaN", step) from error
             if weighted:
                 loss = loss * _share_of_observed(batch["future_observed_mask"])
             loss.backward()
@@ -129,7 +158,26 @@ def _steps(
             if step % LOSS_EVERY == 0 or step == settings.steps:
                 losses.append(_mean_over_ranks(loss.detach()))
                 reporter.step(step, losses[-1])
+                if not math.isfinite(losses[-1]):
+                    raise _diverged(losses[-1], step)
     return losses
+
+
+def _diverged(loss: float | str, step: int) -> TrainingError:
+    return TrainingError(
+        f"loss is {loss} at step {step}, but must be finite. Nothing is saved."
+        " Lower --learning-rate, or scale the data."
+    )
+
+
+def _digest(datasets: Sequence[TimeSeriesDataset]) -> str:
+    """Hash of all series: ranks with other data would draw other windows for the same step."""
+    digest = hashlib.sha256()
+    for dataset in datasets:
+        for entry in dataset.entries:
+            digest.update(f"{dataset.freq} {entry.get('item_id')} {entry.get('start')}".encode())
+            digest.update(np.ascontiguousarray(entry["target"]).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _share_of_observed(mask: torch.Tensor) -> torch.Tensor:
@@ -151,19 +199,6 @@ def _mean_over_ranks(loss: torch.Tensor) -> float:
         dist.all_reduce(loss)
         loss = loss / dist.get_world_size()
     return float(loss)
-
-
-def _check_output(path: Path) -> None:
-    """Refuse, before the first step, to put the model in the place of anything but a former model."""
-    if path.is_dir() and any(path.iterdir()) and not (path / FACTS).exists():
-        raise ConfigMismatchError(
-            f"{path}: the folder holds something else than a model of tsnorm. Use another --output."
-        )
-    if path.exists() and not path.is_dir():
-        raise ConfigMismatchError(f"{path}: it is a file, but the model needs a folder. Use another --output.")
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
-    if not os.access(parent, os.W_OK):
-        raise ConfigMismatchError(f"{path}: {parent} cannot be written to. Use another --output.")
 
 
 def _device(settings: TrainSettings) -> torch.device:
@@ -188,58 +223,67 @@ def _config(
     schema: StaticSchema,
     console: Console | None,
 ) -> Any:
-    if settings.model.endswith(".json"):
-        return _config_from_file(settings, console)
+    """Config of the model: what a config JSON says, then what flags say, then what follows from the data."""
     widths = {d.name: d.profile.num_dynamic_real for d in datasets}
     channels = {d.name: d.profile.input_size for d in datasets}
     for what, seen in (("dynamic real features", widths), ("target channels", channels)):
         if len(set(seen.values())) > 1:
             listed = ", ".join(f"{name} has {n}" for name, n in seen.items())
             raise ConfigMismatchError(f"datasets differ in {what}: {listed}. Train them apart, or make them alike.")
-    return complete_config(
-        settings.model,
-        schema=schema,
-        freq=datasets[0].freq,
-        prediction_length=_prediction_length(settings, datasets),
-        context_length=settings.context_length,
-        history=max(dataset.profile.max_length for dataset in datasets),
-        input_size=next(iter(channels.values())),
-        num_dynamic_real_features=next(iter(widths.values())),
-        d_model=settings.d_model,
-        encoder_layers=settings.encoder_layers,
-        decoder_layers=settings.decoder_layers,
-    )
+    model, fields = settings.model, dict[str, Any]()
+    if model.endswith(".json"):
+        fields = _read_config(Path(model))
+        model = str(fields.pop("model_type", None)).replace("_", "-")
+    for name in ("prediction_length", "context_length", "d_model", "encoder_layers", "decoder_layers"):
+        flag = getattr(settings, name)
+        if flag is not None and fields.setdefault(name, flag) != flag:
+            raise ConfigMismatchError(
+                f"{settings.model}: {name} is {fields[name]}, but --{name.replace('_', '-')} says {flag}."
+                " Change one of them."
+            )
+    dropped = {name: fields.pop(name) for name in ("encoder_layerdrop", "decoder_layerdrop") if fields.get(name)}
+    for name, value in dropped.items():
+        if console is not None:
+            console.print(
+                f"note: {name} is set from {value} to 0.0: a skipped layer leaves its parameters out of the step,"
+                " on which DDP without find_unused_parameters stops."
+            )
+    try:
+        return complete_config(
+            model,
+            schema=schema,
+            freq=datasets[0].freq,
+            history=max(dataset.profile.max_length for dataset in datasets),
+            **{
+                "prediction_length": _prediction_length(fields, datasets),
+                "input_size": next(iter(channels.values())),
+                "num_dynamic_real_features": next(iter(widths.values())),
+                "d_model": 32,
+                "encoder_layers": 4,
+                "decoder_layers": 4,
+            }
+            | fields,
+        )
+    except ConfigMismatchError as error:
+        if model == settings.model:
+            raise
+        raise ConfigMismatchError(f"{settings.model}: {error}") from error
 
 
-def _config_from_file(settings: TrainSettings, console: Console | None) -> Any:
-    path = Path(settings.model)
+def _read_config(path: Path) -> dict[str, Any]:
     try:
         fields = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigMismatchError(f"{path}: cannot be read as a config JSON ({error}).") from error
     if not isinstance(fields, dict):
         raise ConfigMismatchError(f"{path}: holds a {type(fields).__name__}, but a config is an object.")
-    if settings.prediction_length not in (None, fields.get("prediction_length")):
-        raise ConfigMismatchError(
-            f"{path}: prediction_length is {fields.get('prediction_length')}, but --prediction-length says"
-            f" {settings.prediction_length}. Change one of them."
-        )
-    config = config_from_dict(fields)
-    dropped = {n: getattr(config, n) for n in ("encoder_layerdrop", "decoder_layerdrop") if getattr(config, n)}
-    for name, value in dropped.items():
-        setattr(config, name, 0.0)
-        if console is not None:
-            console.print(
-                f"note: {name} is set from {value} to 0.0: a skipped layer leaves its parameters out of the step,"
-                " on which DDP without find_unused_parameters stops."
-            )
-    return config
+    return fields
 
 
-def _prediction_length(settings: TrainSettings, datasets: Sequence[TimeSeriesDataset]) -> int:
-    if settings.prediction_length is not None:
-        return settings.prediction_length
+def _prediction_length(fields: Mapping[str, Any], datasets: Sequence[TimeSeriesDataset]) -> int:
     stated = {dataset.name: dataset.prediction_length for dataset in datasets}
+    if fields.get("prediction_length") is not None:
+        return int(fields["prediction_length"])
     if len(set(stated.values())) > 1 or None in stated.values():
         listed = ", ".join(f"{name} states {length or 'none'}" for name, length in stated.items())
         raise ConfigMismatchError(f"prediction length: {listed}. Pass --prediction-length.")
@@ -252,7 +296,7 @@ def _describe(
     datasets: Sequence[TimeSeriesDataset],
     schema: StaticSchema,
     loader: TrainingLoader,
-    model: torch.nn.Module,
+    model: Any,
 ) -> None:
     """Say what is about to happen, filled and skipped values with their counts included."""
     world = World.current()
@@ -263,11 +307,18 @@ def _describe(
             f"{dataset.name}: {len(dataset.entries):,} series at {dataset.freq}, own static features:"
             f" {', '.join(dataset.schema.names) or 'none'}{filled}"
         )
-    tables = ", ".join(map(str, schema.cardinality)) or "none"
+    placeholders = [
+        kind for kind, features in (("category", schema.categorical), ("real", schema.real)) if not features
+    ]
+    constant = f" (constant placeholder: {' and '.join(placeholders)})" if placeholders else ""
     console.print(
-        f"statics: tables of {tables} rows, {schema.num_static_real} real column(s);"
+        f"statics: tables of {', '.join(map(str, model.config.cardinality))} rows,"
+        f" {model.config.num_static_real_features} real column(s){constant};"
         f" {loader.num_windows:,} windows, {len(loader.skipped)} series too short"
     )
+    changes = ", ".join(f"{what} {times:,}" for what, times in sorted(loader.counts.items()))
+    if changes:
+        console.print(f"changed on the way in: {changes}")
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
     ddp = f"DDP, find_unused_parameters={settings.find_unused}" if world.world_size > 1 else "no DDP"
     console.print(
@@ -297,6 +348,8 @@ def _save(
             "freq": str(datasets[0].freq),
             "schema_fingerprint": schema.fingerprint(),
             "steps": settings.steps,
+            "world_size": World.current().world_size,
+            "loss_every": LOSS_EVERY,
             "losses": losses,
             "settings": json.loads(settings.to_json()),
         }

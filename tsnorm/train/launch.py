@@ -269,7 +269,7 @@ def _record(error: Exception, peer_lost: bool) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """Exit without the destructors of a process group, which may hang or abort in a rank that failed."""
+    """Exit without the destructors of a process group, which may hang or abort while other threads live."""
     faulthandler.dump_traceback_later(_GRACE, exit=True, file=os.open(os.devnull, os.O_WRONLY))
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -284,3 +284,4 @@ def _boot() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG: do not outlive a launcher that is killed
     del sys.argv[0]
     rank_main(runpy.run_module)(sys.argv[0], run_name="__main__", alter_sys=True)
+    _leave(0)

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tsnorm.errors import ConfigMismatchError
+
+FACTS = "tsnorm.json"
+"""File beside a model that says how it was made."""
+MODEL_NAMES = ("time-series-transformer", "informer", "autoformer")
+_FROM_1 = (
+    "steps",
+    "global_batch_size",
+    "prediction_length",
+    "context_length",
+    "d_model",
+    "encoder_layers",
+    "decoder_layers",
+)
+_OTHER = "Use another --output."
 
 
 def _setting(default: Any, text: str, **flag: Any) -> Any:
@@ -20,7 +37,7 @@ class TrainSettings:
 
     data: tuple[str, ...] = ("data/tourism_monthly",)
     """GluonTS dataset folders; several are trained on together under their united schema."""
-    output: str = _setting("runs/train", "Folder for the trained model; replaced when it exists.")
+    output: str = _setting("runs/train", "Folder for the trained model; a former model in it is replaced.")
     model: str = _setting("time-series-transformer", "time-series-transformer, informer, autoformer, or a config JSON.")
     prediction_length: int | None = _setting(None, "Steps to forecast; default: what the metadata states.")
     context_length: int | None = _setting(None, "Steps that the encoder sees; default: twice prediction-length.")
@@ -28,13 +45,16 @@ class TrainSettings:
     global_batch_size: int = _setting(128, "Windows of one step over all ranks; divisible by their number.")
     learning_rate: float = _setting(6e-4, "Learning rate of AdamW.")
     weight_decay: float = _setting(1e-2, "Weight decay of AdamW.")
-    d_model: int = _setting(32, "Width of the model.")
-    encoder_layers: int = _setting(4, "Encoder layers.")
-    decoder_layers: int = _setting(4, "Decoder layers.")
+    d_model: int | None = _setting(None, "Width of the model; default: 32.")
+    encoder_layers: int | None = _setting(None, "Encoder layers; default: 4.")
+    decoder_layers: int | None = _setting(None, "Decoder layers; default: 4.")
     seed: int = _setting(0, "Fixes initial weights, windows and dropout.")
     min_past: int = _setting(1, "Least real steps before a split point; 0 allows a past that is all padding.")
     missing_cat: str = _setting("reserve", "Missing categories: 'reserve' a row, 'error', or an id.")
     missing_real: str = _setting("mean", "Missing static reals: 'mean', 'error', or a value.")
+    recode: bool = _setting(False, "Give ids that are far apart rows next to each other.", is_flag=True)
+    missing_indicator: bool = _setting(False, "A further column for each static real: was it missing?", is_flag=True)
+    scale_reals: bool = _setting(False, "Scale static reals by their mean and deviation.", is_flag=True)
     placeholder: str = _setting("column", "No static feature of a kind: a constant 'column', or 'omit' the key.")
     unknown_share: float = _setting(0.05, "Share of known categories that train the reserved row.")
     infinity: str = _setting("error", "Infinite targets: 'error', or take them as 'missing'.")
@@ -42,9 +62,25 @@ class TrainSettings:
     device: str = _setting("auto", "'auto' (GPUs where there are some), 'cpu' or 'cuda'.")
 
     def __post_init__(self) -> None:
-        for name in ("steps", "global_batch_size", "d_model", "encoder_layers", "decoder_layers"):
-            if getattr(self, name) < 1:
+        for name in _FROM_1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigMismatchError(f"{name} is {getattr(self, name)!r}, but must be from 1.")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise ConfigMismatchError(f"learning_rate is {self.learning_rate!r}, but must be positive and finite.")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise ConfigMismatchError(f"weight_decay is {self.weight_decay!r}, but must be from 0 and finite.")
+        if not 0 <= self.seed < 2**63:
+            raise ConfigMismatchError(f"seed is {self.seed!r}, but must be from 0 and below 2**63.")
+        if not self.model.endswith(".json") and self.model not in MODEL_NAMES:
+            raise ConfigMismatchError(
+                f"model is {self.model!r}, but must be one of {', '.join(MODEL_NAMES)}, or a config that ends in .json."
+            )
+        if self.model.endswith(".json") and not Path(self.model).is_file():
+            raise ConfigMismatchError(f"model is {self.model!r}, but there is no such file.")
+        folders = [Path(folder).resolve() for folder in self.data]
+        if twice := [given for given, folder in zip(self.data, folders, strict=True) if folders.count(folder) > 1]:
+            raise ConfigMismatchError(f"{twice[0]}: is given {len(twice)} times. Give each dataset once.")
+        _check_output(Path(self.output), folders)
         for name, choices in (("device", ("auto", "cpu", "cuda")), ("infinity", ("error", "missing"))):
             if getattr(self, name) not in choices:
                 raise ConfigMismatchError(
@@ -58,6 +94,9 @@ class TrainSettings:
             "missing_cat": _policy("missing_cat", self.missing_cat, ("reserve", "error"), int),
             "missing_real": _policy("missing_real", self.missing_real, ("mean", "error"), float),
             "placeholder": _policy("placeholder", self.placeholder, ("column", "omit"), None),
+            "indicator": self.missing_indicator,
+            "scale_reals": self.scale_reals,
+            "recode": self.recode,
         }
 
     def to_json(self) -> str:
@@ -69,6 +108,23 @@ class TrainSettings:
         """Read what :meth:`to_json` wrote."""
         fields = json.loads(text)
         return cls(**{**fields, "data": tuple(fields["data"])})
+
+
+def _check_output(path: Path, data: list[Path]) -> None:
+    """Refuse, before the first step, to put the model in the place of anything but a former model."""
+    target = path.resolve()
+    for folder in data:
+        if target == folder or target in folder.parents or folder in target.parents:
+            raise ConfigMismatchError(f"{path}: the model would stand in the place of data, {folder}. {_OTHER}")
+    if target.is_dir() and any(target.iterdir()) and not (target / FACTS).is_file():
+        raise ConfigMismatchError(f"{path}: the folder holds something else than a model of tsnorm. {_OTHER}")
+    if target == Path.cwd() or not target.name or target in Path.cwd().parents:
+        raise ConfigMismatchError(f"{path}: the model needs a folder of its own. {_OTHER}")
+    if target.exists() and not target.is_dir():
+        raise ConfigMismatchError(f"{path}: it is a file, but the model needs a folder. {_OTHER}")
+    parent = next(folder for folder in target.parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise ConfigMismatchError(f"{path}: {parent} is no folder that can be written to. {_OTHER}")
 
 
 def _policy(name: str, text: str, words: tuple[str, ...], number: type[int] | type[float] | None) -> Any:

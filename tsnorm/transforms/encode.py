@@ -146,7 +146,8 @@ def as_id(value: Any, name: str, place: Place, lowest: int | None = 0) -> int:
         )
     if lowest is not None and number < lowest:
         raise SchemaMismatchError(
-            f"{place.field(FIELD)}: {name!r} is {number}, but ids start at 0. Leave a missing category out or null."
+            f"{place.field(FIELD)}: {name!r} is {number}, but ids start at 0."
+            " pandas marks a missing category with -1: write null, or leave it out."
         )
     return number
 

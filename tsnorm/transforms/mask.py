@@ -12,6 +12,8 @@ from tsnorm.rng import text_key, uniform_at
 from tsnorm.schema import StaticSchema
 from tsnorm.transforms.base import Entry, EntryTransformation
 
+UNKNOWN_SHARE = 0.05
+"""Share of known categories that train the reserved row, unless it is set."""
 SERIES_KEY = "series_key"
 """Entry field with a text that tells the series apart; without it ``item_id`` must."""
 

@@ -143,10 +143,11 @@ class ReadSeries(EntryTransformation):
 
     def _to_float32(self, array: npt.NDArray[np.float64], field: str, where: str) -> npt.NDArray[np.float32]:
         values = array.astype(np.float32)
-        inexact = int(((np.abs(array) > _EXACT) & (array != values)).sum())
+        lost = ((np.abs(array) > _EXACT) & (array != values)) | ((array != 0) & (values == 0))
+        inexact = int(lost.sum())
         if inexact:
             self.counts[f"inexact {field}"] += inexact
-            text = f"{where}: {inexact} value(s) beyond 2**24 are rounded in float32, as training uses it. Scale them."
+            text = f"{where}: {inexact} value(s) beyond 2**24 or too near to 0 are rounded in float32. Scale them."
             _warn_once(self, PrecisionWarning, text, key=field)
         return values
 

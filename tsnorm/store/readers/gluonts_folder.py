@@ -85,12 +85,19 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     MetadataError
         The file is missing, no JSON, or no JSON object; the message names it.
     """
+    root = Path(path)
+    if not root.is_dir():
+        raise MetadataError(
+            f"{root}: {'is a file' if root.exists() else 'does not exist'}, but must be a dataset folder."
+        )
     places = [Path(path) / "metadata.json", Path(path) / "metadata" / "metadata.json"]
     file = next((place for place in places if place.is_file()), None)
     if file is None:
+        near = [folder for folder in (root.parent, *sorted(root.iterdir())) if (folder / "metadata.json").is_file()]
+        hint = f" Did you mean {near[0]}?" if near else ""
         raise MetadataError(
             f"{places[0]}: is missing, but a dataset folder declares its frequency there."
-            ' Write at least {"freq": "M"}, or scan the entries with freq=.'
+            f' Write at least {{"freq": "M"}}.{hint}'
         )
     try:
         metadata = json.loads(file.read_text(encoding="utf-8-sig"))
@@ -109,12 +116,13 @@ def _collect(folder: Path, levels: int, files: list[Path], skipped: list[Path]) 
         if path.name.startswith((".", "_")):
             skipped.append(path)
         elif path.is_dir():
-            if levels:
+            if levels and not path.is_symlink():  # a link may lead back here
                 _collect(path, levels - 1, files, skipped)
             else:
                 skipped.append(path)
         else:
-            (files if path.name.lower().endswith(SUFFIXES) else skipped).append(path)
+            is_data = path.name.lower().endswith(SUFFIXES) and path.is_file()  # no pipe, which would never end
+            (files if is_data else skipped).append(path)
 
 
 def _names(folder: Path) -> str:
