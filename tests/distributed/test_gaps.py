@@ -7,7 +7,7 @@ from ranks import run_on_ranks
 from torch.nn.parallel import DistributedDataParallel
 
 from tsnorm.pipeline import TimeSeriesDataset, TrainingLoader, complete_config, model_from_config
-from tsnorm.train.job import _share_of_observed
+from tsnorm.train.loop import part_weights, split
 
 ROWS, STEPS = 8, 3
 
@@ -29,19 +29,19 @@ def job():
     return model, TrainingLoader([dataset], config=config, global_batch_size=ROWS, num_steps=STEPS)
 
 
-def train(weighted):
+def train(weighted, num_parts=1):
     model, loader = job()
     if torch.distributed.is_initialized():
         model = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     shares = []
     for batch in loader:
-        share = _share_of_observed(batch["future_observed_mask"]) if weighted else torch.ones(())
-        loss = model(**batch).loss * share
+        parts = split(batch, num_parts)
+        weights = part_weights([part["future_observed_mask"] for part in parts], weighted)
         optimizer.zero_grad()
-        loss.backward()
+        sum(model(**part).loss * weight for part, weight in zip(parts, weights, strict=True)).backward()
         optimizer.step()
-        shares.append(float(share))
+        shares.append(float(sum(weights)))
     return shares, np.concatenate([p.detach().numpy().ravel() for p in model.parameters()])
 
 
@@ -54,5 +54,7 @@ def test_two_ranks_make_the_step_of_one_process():
     np.testing.assert_allclose(ranks_0, alone, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(np.add(shares_0, shares_1), [2.0] * STEPS, rtol=1e-6)
     assert any(abs(share - 1) > 0.05 for share in shares_0)
+    _, in_parts = train(weighted=True, num_parts=4)
+    np.testing.assert_allclose(in_parts, alone, rtol=1e-3, atol=1e-5)
     (_, plain), _ = run_on_ranks(train, 2, False)
     assert np.abs(plain - alone).max() > 10 * np.abs(ranks_0 - alone).max()

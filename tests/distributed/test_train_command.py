@@ -139,7 +139,7 @@ def test_a_loss_that_is_not_finite_saves_nothing(tmp_path, monkeypatch, optimize
     write_dataset(tmp_path / "one", [row], metadata={})
     done = tsnorm_train("one", *SMALL, "--steps", 20, "--nproc", 1, "--learning-rate", "1e30", cwd=tmp_path)
     assert done.returncode == 1
-    assert f"{seen}, but must be finite. Nothing is saved." in done.stderr
+    assert f"{seen}, but must be finite; this step is not saved." in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
 

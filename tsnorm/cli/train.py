@@ -55,10 +55,11 @@ def command(data: tuple[str, ...], nproc: int | None, **settings: Any) -> int:
         rank_main(train)(job)
         return 0
     ranks = _default_nproc(job) if nproc is None else nproc
-    if job.global_batch_size % ranks:
+    parts = ranks * job.accumulate
+    if job.global_batch_size % parts:
         raise click.BadParameter(
-            f"{job.global_batch_size} windows cannot be shared by {ranks} ranks; the next number that can is"
-            f" {-(-job.global_batch_size // ranks) * ranks}.",
+            f"{job.global_batch_size} windows cannot be shared by {ranks} rank(s) in {job.accumulate} part(s) each;"
+            f" the next number that can is {-(-job.global_batch_size // parts) * parts}.",
             param_hint="--global-batch-size",
         )
     return launch(ranks, [job.to_json()], module="tsnorm.train")

@@ -7,10 +7,11 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from gluonts.dataset.field_names import FieldName
 
 from tsnorm.errors import (
@@ -153,6 +154,22 @@ class TimeSeriesDataset:
             metadata=None if metadata is None else dict(metadata),
             policies=policies,
         )
+
+    def without_end(self, num_steps: int) -> TimeSeriesDataset:
+        """Return the dataset without the last steps of each series, which are held out for validation.
+
+        Series that are not longer than that are left out. Schema and profile stay those of the whole dataset.
+        """
+        kept = []
+        for entry in self.entries:
+            length = np.shape(entry[FieldName.TARGET])[-1] - num_steps
+            if length < 1:
+                continue
+            cut = {**entry, FieldName.TARGET: entry[FieldName.TARGET][..., :length]}
+            if FieldName.FEAT_DYNAMIC_REAL in entry:
+                cut[FieldName.FEAT_DYNAMIC_REAL] = entry[FieldName.FEAT_DYNAMIC_REAL][..., :length]
+            kept.append(cut)
+        return replace(self, entries=kept)
 
     @classmethod
     def _of_batches(

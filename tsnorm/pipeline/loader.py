@@ -38,7 +38,8 @@ class WindowDataset(IterableDataset[Batch]):
 
     Iterate it as it is, or through ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``; with
     another ``batch_size`` that would stack batches to batches of batches. :attr:`counts` says what was changed in
-    the series on the way in, how often: filled, unknown, ignored.
+    the series on the way in, how often: filled, unknown, ignored. :attr:`first_step` is where an iteration begins: 0,
+    or, to resume, the number of steps that are made already.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class WindowDataset(IterableDataset[Batch]):
             )
         check_frequencies(datasets)
         self.config, self.global_batch_size = config, global_batch_size
-        self.min_past, self._is_train = min_past, is_train
+        self.min_past, self._is_train, self.first_step = min_past, is_train, 0
         self._epoch = torch.zeros((), dtype=torch.int64, device="cpu")
         self._epoch.share_memory_()  # type: ignore[no-untyped-call]  # workers that persist see it
         self._home = World()
@@ -116,10 +117,11 @@ class WindowDataset(IterableDataset[Batch]):
     def _batches(self, world: World, epoch: int) -> Iterator[Batch]:
         size = self.global_batch_size // world.world_size
         mine = slice(world.rank * size, (world.rank + 1) * size)
-        for step in range(world.worker, len(self), world.num_workers):
+        first = self.first_step + world.worker
+        for step in range(first, len(self), world.num_workers):
             series_idx, split_points, is_padding = self._rows(step, epoch)
             batch = self._batch(series_idx[mine], split_points[mine], is_padding[mine], epoch)
-            if step == world.worker:
+            if step == first:
                 check_batch(batch, self.config)
             yield batch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -24,10 +24,13 @@ class Reporter:
         Steps of the job.
     windows_per_step
         Windows of one step over all ranks.
+    first_step
+        Steps that were made before, in a job that goes on.
     """
 
-    def __init__(self, console: Console | None, steps: int, windows_per_step: int) -> None:
+    def __init__(self, console: Console | None, steps: int, windows_per_step: int, first_step: int = 0) -> None:
         self._console, self._steps, self._windows = console, steps, windows_per_step
+        self._first = first_step
         self._begun = time.perf_counter()
         self._bar: Progress | None = None
 
@@ -47,7 +50,7 @@ class Reporter:
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=self._console) as self._bar:
-            self._bar.add_task("training", total=self._steps, loss=float("nan"), rate=0.0)
+            self._bar.add_task("training", total=self._steps, completed=self._first, loss=float("nan"), rate=0.0)
             yield self
 
     @property
@@ -60,12 +63,20 @@ class Reporter:
     def step(self, done: int, loss: float) -> None:
         """Tell that ``done`` steps are made, the last of them with this loss."""
         seconds = max(time.perf_counter() - self._begun, 1e-9)
-        self._rate = done * self._windows / seconds
+        made = done - self._first
+        self._rate = made * self._windows / seconds
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, loss=loss, rate=self._rate)
         elif self._console is not None and (done == self._steps or done % max(1, self._steps // LINES) == 0):
-            left = seconds / done * (self._steps - done)
+            left = seconds / made * (self._steps - done)
             self._console.print(
                 f"step {done}/{self._steps}  loss {loss:.4f}  {self._rate:,.0f} windows/s"
                 f"  {left // 60:.0f}:{left % 60:02.0f} left"
             )
+
+    def validation(self, losses: Mapping[str, float]) -> None:
+        """Tell the losses of a validation: the step, over all, and by dataset."""
+        if self._console is None:
+            return
+        apart = ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items() if name not in ("step", "loss"))
+        self._console.print(f"validation after step {losses['step']}: loss {losses['loss']:.4f} ({apart})")

@@ -18,12 +18,19 @@ MODEL_NAMES = ("time-series-transformer", "informer", "autoformer")
 _FROM_1 = (
     "steps",
     "global_batch_size",
+    "accumulate",
     "prediction_length",
     "context_length",
     "d_model",
     "encoder_layers",
     "decoder_layers",
 )
+_CHOICES = {
+    "device": ("auto", "cpu", "cuda"),
+    "infinity": ("error", "missing"),
+    "schedule": ("constant", "cosine"),
+    "precision": ("float32", "bfloat16"),
+}
 _OTHER = "Use another --output."
 
 
@@ -43,8 +50,17 @@ class TrainSettings:
     context_length: int | None = _setting(None, "Steps that the encoder sees; default: twice prediction-length.")
     steps: int = _setting(400, "Optimiser steps.")
     global_batch_size: int = _setting(128, "Windows of one step over all ranks; divisible by their number.")
+    accumulate: int = _setting(1, "Parts in which a rank works off its windows of a step, to save memory.")
     learning_rate: float = _setting(6e-4, "Learning rate of AdamW.")
     weight_decay: float = _setting(1e-2, "Weight decay of AdamW.")
+    warmup_steps: int = _setting(0, "Steps over which the learning rate rises from 0.")
+    schedule: str = _setting("constant", "Learning rate after that: 'constant', or 'cosine' down to 0.")
+    clip_norm: float | None = _setting(None, "Largest norm of the gradient; default: no clipping.")
+    precision: str = _setting("float32", "'float32', or 'bfloat16' by autocast.")
+    validate_every: int = _setting(0, "Steps between validations on the end of each series, held out; 0: none.")
+    patience: int = _setting(0, "Validations without a better loss after which training stops; 0: never.")
+    checkpoint_every: int = _setting(0, "Steps between checkpoints; 0: only at the end.")
+    resume: bool = _setting(False, "Go on from the checkpoint in the output folder.", is_flag=True)
     d_model: int | None = _setting(None, "Width of the model; default: 32.")
     encoder_layers: int | None = _setting(None, "Encoder layers; default: 4.")
     decoder_layers: int | None = _setting(None, "Decoder layers; default: 4.")
@@ -81,7 +97,14 @@ class TrainSettings:
         if twice := [given for given, folder in zip(self.data, folders, strict=True) if folders.count(folder) > 1]:
             raise ConfigMismatchError(f"{twice[0]}: is given {len(twice)} times. Give each dataset once.")
         _check_output(Path(self.output), folders)
-        for name, choices in (("device", ("auto", "cpu", "cuda")), ("infinity", ("error", "missing"))):
+        for name in ("warmup_steps", "validate_every", "patience", "checkpoint_every"):
+            if getattr(self, name) < 0:
+                raise ConfigMismatchError(f"{name} is {getattr(self, name)!r}, but must be from 0.")
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise ConfigMismatchError(f"clip_norm is {self.clip_norm!r}, but must be positive.")
+        if self.patience and not self.validate_every:
+            raise ConfigMismatchError("patience counts validations, but there are none. Set --validate-every.")
+        for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ConfigMismatchError(
                     f"{name} is {getattr(self, name)!r}, but must be one of {', '.join(map(repr, choices))}."
