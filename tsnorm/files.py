@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+FACTS = "tsnorm.json"
+"""File beside a model that says how it was made."""
+
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file so that a reader, or a crash, sees the old content or the new, never a part."""

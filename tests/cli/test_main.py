@@ -19,7 +19,7 @@ def run(*args, cwd=None):
 def test_help_lists_every_command():
     shown = CliRunner().invoke(group, ["--help"]).output
     assert all(f"  {name}" in shown for name in COMMANDS)
-    assert sorted(COMMANDS) == ["train"]
+    assert sorted(COMMANDS) == ["backtest", "train"]
 
 
 def test_every_setting_is_a_flag_with_a_help_text():

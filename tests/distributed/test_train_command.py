@@ -112,9 +112,13 @@ def test_what_is_no_model_is_never_replaced(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis/chapter.tex").write_text("years of work")
     (tmp_path / "file").write_text("content")
+    (tmp_path / "former").mkdir()
+    for name in ("tsnorm.json", "config.json", "notes.txt"):
+        (tmp_path / "former" / name).write_text("{}")
     write_dataset(tmp_path / "data/one", [])
     for output, message in (
-        ("thesis", "thesis: the folder holds something else than a model"),
+        ("thesis", "thesis: the folder holds something else than a model of tsnorm, such as 'chapter.tex'"),
+        ("former", "former: the folder holds something else than a model of tsnorm, such as 'notes.txt'"),
         ("file", "file: it is a file, but the model needs a folder"),
         ("file/model", "file is no folder that can be written to"),
         (".", r".: the model would stand in the place of data"),

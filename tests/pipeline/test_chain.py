@@ -362,9 +362,7 @@ def test_frequency_may_be_an_object_of_pandas_or_our_own():
 
 @pytest.mark.parametrize("make", [training_chain, validation_chain, prediction_chain])
 def test_config_that_is_none_of_a_time_series_model(make):
-    with pytest.raises(
-        ConfigMismatchError, match="dict has no prediction_length, but a time-series config must have it"
-    ):
+    with pytest.raises(ConfigMismatchError, match="dict has no attribute prediction_length, but the config object"):
         make({"prediction_length": 4}, NONE, "M")
 
 

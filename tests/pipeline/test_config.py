@@ -121,7 +121,9 @@ def test_model_that_is_not_known():
         config_from_dict({"model_type": "patchtst"})
     with pytest.raises(ConfigMismatchError, match="model_type is None"):
         config_from_dict({})
-    with pytest.raises(ConfigMismatchError, match="BertConfig has no prediction_length, but a time-series config must"):
+    with pytest.raises(
+        ConfigMismatchError, match="BertConfig has no attribute prediction_length, but the config object"
+    ):
         check_config(transformers.BertConfig())
     with pytest.raises(FrequencyError, match="'fortnight' is not known"):
         complete_config("informer", schema=NONE, freq="fortnight", prediction_length=4)

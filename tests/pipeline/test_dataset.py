@@ -6,8 +6,10 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from gluonts.dataset.common import MetaData
 
 from tsnorm.errors import (
+    ConfigMismatchError,
     DataError,
     FrequencyError,
     IgnoredFieldWarning,
@@ -17,7 +19,8 @@ from tsnorm.errors import (
     SchemaMismatchError,
     TsnormWarning,
 )
-from tsnorm.pipeline import TimeSeriesDataset, TrainingLoader, complete_config, unite
+from tsnorm.pipeline import EvaluationLoader, TimeSeriesDataset, TrainingLoader, complete_config, unite
+from tsnorm.schema import StaticSchema
 
 COLOR = {"name": "color", "cardinality": "3"}
 
@@ -194,3 +197,55 @@ def test_codes_of_a_database_are_no_ids():
         TimeSeriesDataset.from_entries(rows, freq="M")
     dataset = TimeSeriesDataset.from_entries(rows, freq="M", recode=True)
     assert dataset.schema.categorical[0].vocabulary == (17, 83_610_000)
+
+
+def test_a_config_and_a_loader_must_have_one_schema():
+    """Without schema= a loader would make ids of its own: other vocabularies, other columns, in silence."""
+    colors = [["blue", "green", "red"][i % 3] for i in range(6)]
+    whole = TimeSeriesDataset.from_entries(
+        [entry(i, feat_static_cat=[c]) for i, c in enumerate(colors)], freq="M", name="d"
+    )
+    part = TimeSeriesDataset.from_entries([entry(1, feat_static_cat=["green"])], freq="M", name="d")
+    config = complete_config(
+        "informer", schema=whole.schema, freq="M", prediction_length=1, context_length=2, lags_sequence=[1]
+    )
+    settings = {"config": config, "global_batch_size": 1, "num_steps": 1, "unknown_share": 0.0}
+    with pytest.raises(
+        ConfigMismatchError, match=r"config was completed for schema \w+, but the loader has \w+: ids or"
+    ):
+        TrainingLoader([part], **settings)
+    [batch] = TrainingLoader([part], schema=whole.schema, **settings)
+    assert batch["static_categorical_features"].tolist() == [[1]]
+
+
+def test_a_missing_value_is_an_error_in_both_datasets_or_in_none():
+    strict, lenient = (
+        TimeSeriesDataset.from_entries(
+            [entry(0, feat_static_cat=[0])], freq="M", name=name, missing_cat=policy,
+            metadata={"feat_static_cat": [COLOR]},
+        )
+        for name, policy in (("a", "error"), ("b", "reserve"))
+    )  # fmt: skip
+    with pytest.raises(SchemaMismatchError, match="'color': a missing value is an error in a, but filled in b"):
+        unite([strict, lenient])
+    assert unite([strict]).categorical[0].fill_id is None
+
+
+def test_policies_beside_a_schema_are_refused():
+    with pytest.raises(ConfigMismatchError, match="missing_cat have no effect beside schema="):
+        TimeSeriesDataset.from_entries([entry(0)], freq="M", schema=StaticSchema(), missing_cat="error")
+
+
+def test_gluonts_metadata_is_taken_as_it_is():
+    metadata = MetaData(freq="M", feat_static_cat=[{"name": "color", "cardinality": "3"}])
+    dataset = TimeSeriesDataset.from_entries([entry(0, feat_static_cat=[0])], freq="M", metadata=metadata)
+    assert dataset.schema.names == ("color",)
+
+
+def test_an_unobserved_series_is_not_forecast_from_its_start():
+    rows = [entry(0) | {"target": [None] * 4}, entry(1)]
+    dataset = TimeSeriesDataset.from_entries(rows, freq="M")
+    config = complete_config("informer", schema=dataset.schema, freq="M", prediction_length=1, lags_sequence=[1])
+    loader = EvaluationLoader([dataset], config=config, global_batch_size=1, mode="test", min_past=0)
+    assert loader.skipped == ("T0",)
+    assert [batch.info.split_points.tolist() for batch in loader] == [[4]]

@@ -9,7 +9,7 @@ import click
 
 from tsnorm.errors import TsnormError
 
-COMMANDS = {"train": "tsnorm.cli.train"}
+COMMANDS = {"backtest": "tsnorm.cli.backtest", "train": "tsnorm.cli.train"}
 """Command name -> module that defines it as ``command``."""
 
 

@@ -13,7 +13,7 @@ import torch
 from gluonts.dataset.field_names import FieldName
 
 from tsnorm.errors import ConfigMismatchError, DataError, Place
-from tsnorm.pipeline.config import past_length
+from tsnorm.pipeline.config import check_kind, past_length
 from tsnorm.transforms import Entry
 from tsnorm.transforms.split import SPLIT_POINT
 
@@ -146,6 +146,9 @@ def check_batch(batch: Mapping[str, Any], config: Any) -> None:
     ConfigMismatchError
         All faults in one message: key, what the batch has, what the config has, and the way out.
     """
+    check_kind(config)
+    if not isinstance(batch, Mapping):
+        raise ConfigMismatchError(f"batch is a {type(batch).__name__}, but must be a dict of tensors by their names.")
     given = {key: value for key, value in batch.items() if value is not None}
     faults = [*_key_faults(given)]
     if all(isinstance(given[key], torch.Tensor) and given[key].ndim for key in BATCH_KEYS.keys() & given.keys()):

@@ -6,6 +6,7 @@ import difflib
 import math
 import warnings
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from operator import index
 from typing import Any
 
@@ -19,8 +20,19 @@ MODELS = {
     "autoformer": ("AutoformerConfig", "AutoformerForPrediction"),
 }
 """Model name -> names of its config and model class in transformers."""
-_STAMP = "tsnorm_schema"
-_SAVED = {_STAMP, "feature_size", "model_type", "transformers_version", "architectures", "_name_or_path", "dtype"}
+STAMP = "tsnorm_schema"
+"""Config field with the fingerprint of the schema that the config was completed from."""
+_SAVED = {
+    STAMP,
+    "feature_size",
+    "model_type",
+    "transformers_version",
+    "architectures",
+    "_name_or_path",
+    "dtype",
+    "torch_dtype",
+    "_commit_hash",
+}
 """Fields of a saved config that are no settings."""
 _NEEDED = [
     "prediction_length",
@@ -87,7 +99,8 @@ def complete_config(
     if model not in MODELS:
         raise ConfigMismatchError(f"model is {model!r}, but must be one of {', '.join(MODELS)}, or a config JSON.")
     for name, given in (("prediction_length", prediction_length), ("context_length", context_length)):
-        if (given is not None or name == "prediction_length") and not isinstance(given, int):
+        needed = given is not None or name == "prediction_length"
+        if needed and (isinstance(given, bool) or not isinstance(given, Integral) or given < 1):
             raise ConfigMismatchError(f"{name} is {given!r}, but must be a whole number of steps from 1.")
     config_class = getattr(transformers, MODELS[model][0])
     for name in settings.keys() - config_class().to_dict().keys() - _SAVED:
@@ -125,7 +138,7 @@ def complete_config(
     except Exception as error:
         raise ConfigMismatchError(f"config of {model}: transformers refuses it: {error}") from error
     if not settings.keys() & schema.config_kwargs().keys():
-        setattr(config, _STAMP, schema.fingerprint())
+        setattr(config, STAMP, schema.fingerprint())
     check_config(config, schema=schema, freq=frequency, add_age=add_age)
     return config
 
@@ -195,10 +208,7 @@ def check_config(
     ConfigMismatchError
         Naming each input, what the data has, what the config has, and the line to set.
     """
-    if lacking := [name for name in _NEEDED if not hasattr(config, name)]:
-        raise ConfigMismatchError(
-            f"config: {type(config).__name__} has no {lacking[0]}, but a time-series config must have it."
-        )
+    check_kind(config)
     faults = [*_own_faults(config)]
     if schema is not None:
         faults += _static_faults(config, schema)
@@ -212,6 +222,15 @@ def check_config(
             )
     if faults:
         raise ConfigMismatchError("config and data do not fit:\n  " + "\n  ".join(faults))
+
+
+def check_kind(config: Any) -> None:
+    """Refuse what is no config of a Hugging Face time-series model."""
+    if lacking := [name for name in _NEEDED if not hasattr(config, name)]:
+        raise ConfigMismatchError(
+            f"config: a {type(config).__name__} has no attribute {lacking[0]}, but the config object of a Hugging Face"
+            " time-series model must have it."
+        )
 
 
 def _own_faults(config: Any) -> list[str]:
@@ -229,6 +248,10 @@ def _own_faults(config: Any) -> list[str]:
         heads = getattr(config, name, 1)
         if heads < 1 or config.d_model % heads:
             faults.append(f"d_model is {config.d_model}, but must be divisible by {name}, {heads}.")
+    if config.scaling not in ("mean", "std", None, True, False):
+        faults.append(f"scaling is {config.scaling!r}, but must be 'mean', 'std', True, False or None.")
+    if config.num_static_categorical_features and min(config.embedding_dimension) < 1:
+        faults.append(f"embedding_dimension is {config.embedding_dimension}, but a size of 0 ignores its category.")
     lags = list(config.lags_sequence)
     if not lags or min(lags) < 1:
         faults.append(f"lags_sequence is {lags!r}, but must be lags from 1, such as [1, 2, 3].")
@@ -326,7 +349,7 @@ def fit_schema(schema: StaticSchema, config: Any, *, quiet: bool = False) -> Sta
     cats = config.num_static_categorical_features
     reals = config.num_static_real_features
     if (schema.num_static_cat, schema.num_static_real) == (cats, reals) and (
-        getattr(config, _STAMP, None) == schema.fingerprint() or (schema.categorical and schema.real)
+        getattr(config, STAMP, None) == schema.fingerprint() or (schema.categorical and schema.real)
     ):
         return schema
     more_cats = [

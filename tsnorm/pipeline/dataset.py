@@ -15,12 +15,14 @@ import numpy as np
 from gluonts.dataset.field_names import FieldName
 
 from tsnorm.errors import (
+    ConfigMismatchError,
     DataError,
     FrequencyError,
     IgnoredFieldWarning,
     MetadataError,
     Place,
     PlaceholderWarning,
+    SchemaError,
     SchemaMismatchError,
     TsnormWarning,
 )
@@ -123,7 +125,7 @@ class TimeSeriesDataset:
         name: str = "entries",
         schema: StaticSchema | None = None,
         prediction_length: int | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: Any = None,
         **policies: Any,
     ) -> TimeSeriesDataset:
         """Take entries from any iterable, such as a GluonTS dataset.
@@ -141,7 +143,8 @@ class TimeSeriesDataset:
         prediction_length
             Steps to forecast, if the dataset has a number of its own.
         metadata
-            What a ``metadata.json`` would declare, such as ``feat_static_cat`` with names and cardinalities.
+            What a ``metadata.json`` would declare, such as ``feat_static_cat`` with names and cardinalities: a dict, or
+            GluonTS ``MetaData``.
         """
         frequency = as_frequency(freq)
         return cls._of_batches(
@@ -151,7 +154,7 @@ class TimeSeriesDataset:
             freq=frequency,
             schema=schema,
             prediction_length=prediction_length,
-            metadata=None if metadata is None else dict(metadata),
+            metadata=metadata.dict() if hasattr(metadata, "dict") else metadata,
             policies=policies,
         )
 
@@ -184,6 +187,8 @@ class TimeSeriesDataset:
         metadata: dict[str, Any] | None,
         policies: Mapping[str, Any],
     ) -> TimeSeriesDataset:
+        if schema is not None and policies:
+            raise ConfigMismatchError(f"{where}{', '.join(policies)} have no effect beside schema=. Leave one out.")
         entries = [entry for batch in batches for entry in entries_of(batch)]
         if not entries:
             raise DataError(f"{where}the dataset has no entries, but at least one series is needed.")
@@ -193,10 +198,10 @@ class TimeSeriesDataset:
                 schema = profile.to_schema(**{"namespace": name, **policies})
             else:
                 _check_columns(StaticSchema.from_metadata(metadata or {}, namespace=name), schema, where)
-        except MetadataError as error:
-            raise MetadataError(f"{where}{error}") from error
+        except (MetadataError, SchemaError) as error:
+            raise type(error)(f"{where}{error}") from error
         except SchemaMismatchError as error:
-            first = _first_misfit(entries, metadata or {})
+            first = _first_misfit(entries, metadata or {}) if str(error).startswith(_CAT) else ""
             raise SchemaMismatchError(f"{where}{error}{first}") from error
         _tell_repeated(entries, where)
         _tell_what_is_left_out(profile, where)
@@ -239,7 +244,7 @@ def _first_misfit(entries: Iterable[Entry], metadata: Mapping[str, Any]) -> str:
                     if value is not None and not isinstance(value, str):
                         as_id(value, name, Place.of(entry))
     except SchemaMismatchError as error:
-        return f"\n  First: {error}"
+        return "" if "is the text" in str(error) else f"\n  First: {error}"
     return ""
 
 
@@ -323,6 +328,7 @@ def unite(datasets: Sequence[TimeSeriesDataset]) -> StaticSchema:
         One name means different things.
     """
     check_frequencies(datasets)
+    _check_policies(datasets)
     schema = datasets[0].schema
     for dataset in datasets[1:]:
         schema = schema | dataset.schema
@@ -337,6 +343,22 @@ def unite(datasets: Sequence[TimeSeriesDataset]) -> StaticSchema:
                 f" that a missing one is an error. Load the dataset that has it with {way_out}."
             )
     return schema
+
+
+def _check_policies(datasets: Sequence[TimeSeriesDataset]) -> None:
+    """Refuse a feature whose missing values are an error in one dataset and filled in another."""
+    fills: dict[str, dict[bool, str]] = {}
+    for dataset in datasets:
+        filled = {feature.name: feature.fill_id is not None for feature in dataset.schema.categorical}
+        filled |= {feature.name: feature.fill is not None for feature in dataset.schema.real}
+        for name, is_filled in filled.items():
+            fills.setdefault(name, {})[is_filled] = dataset.name
+    for name, by_policy in fills.items():
+        if len(by_policy) > 1:
+            raise SchemaMismatchError(
+                f"{name!r}: a missing value is an error in {by_policy[False]}, but filled in {by_policy[True]}."
+                " Load them with the same policy."
+            )
 
 
 def check_frequencies(datasets: Sequence[TimeSeriesDataset]) -> None:

@@ -17,10 +17,10 @@ import torch
 from gluonts.dataset.field_names import FieldName
 from torch.utils.data import IterableDataset, get_worker_info
 
-from tsnorm.errors import DataError, WorldError
+from tsnorm.errors import ConfigMismatchError, DataError, WorldError
 from tsnorm.pipeline.batch import Batch, check_batch, stack
 from tsnorm.pipeline.chain import series_chain, split_chain
-from tsnorm.pipeline.config import fit_schema
+from tsnorm.pipeline.config import STAMP, check_config, fit_schema
 from tsnorm.pipeline.dataset import TimeSeriesDataset, check_frequencies, unite
 from tsnorm.pipeline.windows import WindowIndex
 from tsnorm.rng import philox
@@ -65,6 +65,13 @@ class WindowDataset(IterableDataset[Batch]):
         self._epoch.share_memory_()  # type: ignore[no-untyped-call]  # workers that persist see it
         self._home = World()
         self.schema = unite(datasets) if schema is None else schema
+        check_config(config, schema=self.schema, freq=datasets[0].freq, add_age=add_age)
+        made_for = getattr(config, STAMP, None)
+        if made_for not in (None, self.schema.fingerprint()):
+            raise ConfigMismatchError(
+                f"config was completed for schema {made_for}, but the loader has {self.schema.fingerprint()}: ids or"
+                " columns mean something else. Give the loader schema=, the very one that the config was made from."
+            )
         self.counts: Counter[str] = Counter()
         self._series: list[Entry] = []
         self._dataset_idx = np.repeat(
@@ -81,8 +88,11 @@ class WindowDataset(IterableDataset[Batch]):
                 self.counts.update({what: n for what, n in changes if not what.startswith("warned")})
         for series, *place in zip(self._series, self._dataset_idx, self._series_idx, strict=True):
             series[SERIES_KEY] = "/".join(map(str, place))
+        self._lengths = np.array([series[FieldName.TARGET].shape[-1] for series in self._series], dtype=np.int64)
         # A series without a single observed value gives no window: it could only teach nonsense.
-        self._lengths = np.array([_observed_length(series) for series in self._series], dtype=np.int64)
+        self._is_observed = np.array(
+            [series[FieldName.OBSERVED_VALUES].any() for series in self._series], dtype=np.bool_
+        )
         self._split = split_chain(config)
 
     def __len__(self) -> int:
@@ -157,10 +167,6 @@ class WindowDataset(IterableDataset[Batch]):
         )
 
 
-def _observed_length(series: Entry) -> int:
-    return int(series[FieldName.TARGET].shape[-1]) if series[FieldName.OBSERVED_VALUES].any() else 0
-
-
 class TrainingLoader(WindowDataset):
     """Random windows, uniform over all windows of all datasets, for a number of steps.
 
@@ -224,7 +230,9 @@ class TrainingLoader(WindowDataset):
         self.num_steps, self.seed, self.unknown_share = num_steps, seed, unknown_share
         self._mask = MaskStaticCat(fit_schema(self.schema, config, quiet=True), unknown_share, seed)
         self._windows = WindowIndex(
-            lengths=self._lengths, prediction_length=config.prediction_length, min_past=min_past
+            lengths=np.where(self._is_observed, self._lengths, 0),
+            prediction_length=config.prediction_length,
+            min_past=min_past,
         )
         self._refuse_nothing(self._windows.total, config.prediction_length)
 
@@ -303,7 +311,7 @@ class EvaluationLoader(WindowDataset):
             is_train=mode == "validation",
         )
         future = config.prediction_length if mode == "validation" else 0
-        self._usable = np.flatnonzero(self._lengths >= min_past + future)
+        self._usable = np.flatnonzero((self._lengths >= min_past + future) & self._is_observed)
         self._split_points = self._lengths - future
         self._refuse_nothing(len(self._usable), future)
 

@@ -13,10 +13,11 @@ from typing import Any
 import torch
 
 from tsnorm.errors import ConfigMismatchError
-from tsnorm.files import folder_atomically
+from tsnorm.files import FACTS, folder_atomically
+from tsnorm.pipeline.quiet import without_bars
 from tsnorm.schema import StaticSchema
 from tsnorm.train.loop import Loop, Progress
-from tsnorm.train.settings import FACTS, TrainSettings
+from tsnorm.train.settings import TrainSettings, check_is_replaceable
 from tsnorm.world import World
 
 STATE = "training.pt"
@@ -29,6 +30,7 @@ _FREE = {"output", "resume", "checkpoint_every", "find_unused", "device", "patie
 def save(loop: Loop, schema: StaticSchema, facts: dict[str, Any], is_best: bool) -> None:
     """Write model, schema, facts and training state; with ``is_best`` the model also under ``best``."""
     settings, progress = loop.settings, loop.progress
+    check_is_replaceable(Path(settings.output))
     with folder_atomically(settings.output) as folder:
         _save_model(loop.model, schema, folder)
         best = Path(settings.output) / "best"
@@ -101,13 +103,8 @@ def resume(loop: Loop, data: str) -> None:
 
 
 def _save_model(model: Any, schema: StaticSchema, folder: Path) -> None:
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # one small file needs none
-    model.save_pretrained(folder)
-    if shown:
-        logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+    with without_bars():
+        model.save_pretrained(folder)
     schema.save(folder / "schema.json")
     for file in folder.iterdir():  # safetensors writes for the owner alone
         if file.is_file():

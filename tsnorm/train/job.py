@@ -59,15 +59,18 @@ def train(settings: TrainSettings) -> Path:
 @contextmanager
 def _warnings_on(console: Console | None) -> Iterator[None]:
     """Show tsnorm's own warnings as a line of the log, on rank 0 only; others go their usual way."""
-    usual = warnings.showwarning
+    usual, shown = warnings.showwarning, set[str]()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if not issubclass(category, TsnormWarning):
             usual(message, category, *where, **more)
-        elif console is not None:
+        elif console is not None and str(message) not in shown:
+            shown.add(str(message))
             console.print(f"warning: {message}")
 
     with warnings.catch_warnings():
+        warnings.simplefilter("always", TsnormWarning)
+        warnings.filterwarnings("ignore", r".*BDay|.*PeriodDtype\[B\]", FutureWarning)  # GluonTS uses them per series
         warnings.showwarning = show
         yield
 

@@ -105,6 +105,8 @@ class Loop:
             stops = bool(settings.patience) and progress.waited >= settings.patience
             due = settings.checkpoint_every and step % settings.checkpoint_every == 0
             if is_best or due or stops or step == settings.steps:
+                if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+                    raise _diverged("no number for the next step", step)
                 save(is_best)
                 saved = step
             if stops:
@@ -139,6 +141,11 @@ class Loop:
             with autocast:
                 loss: torch.Tensor = model(**batch).loss
         except ValueError as error:
+            if "to be within the support" in str(error):
+                raise TrainingError(
+                    f"a target lies outside the support of the distribution at step {step}. Set distribution_output in"
+                    " the config to one that fits the data, such as 'student_t'."
+                ) from error
             if "to satisfy the constraint" not in str(error):  # torch.distributions, of its parameters
                 raise
             raise _diverged("NaN", step) from error

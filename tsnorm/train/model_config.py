@@ -32,6 +32,12 @@ def model_config(
         if len(set(seen.values())) > 1:
             listed = ", ".join(f"{name} has {n}" for name, n in seen.items())
             raise ConfigMismatchError(f"datasets differ in {what}: {listed}. Train them apart, or make them alike.")
+    for dataset in datasets:
+        if dataset.profile.input_size > 1 and dataset.profile.max_length == 1:
+            raise ConfigMismatchError(
+                f"{dataset.name}: targets are {dataset.profile.input_size} channels of one step, (C, T) with T = 1."
+                " Transpose them: time is the last axis."
+            )
     model, fields = settings.model, dict[str, Any]()
     if model.endswith(".json"):
         fields = _read_config(Path(model))
@@ -84,7 +90,7 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _prediction_length(fields: Mapping[str, Any], datasets: Sequence[TimeSeriesDataset]) -> int:
     stated = {dataset.name: dataset.prediction_length for dataset in datasets}
     if fields.get("prediction_length") is not None:
-        return int(fields["prediction_length"])
+        return fields["prediction_length"]  # type: ignore[no-any-return]
     if len(set(stated.values())) > 1 or None in stated.values():
         listed = ", ".join(f"{name} states {length or 'none'}" for name, length in stated.items())
         raise ConfigMismatchError(f"prediction length: {listed}. Pass --prediction-length.")

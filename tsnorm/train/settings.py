@@ -11,9 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from tsnorm.errors import ConfigMismatchError
+from tsnorm.files import FACTS
 
-FACTS = "tsnorm.json"
-"""File beside a model that says how it was made."""
+WRITTEN = {
+    FACTS,
+    "config.json",
+    "generation_config.json",
+    "model.safetensors",
+    "schema.json",
+    "losses.csv",
+    "validation.csv",
+    "training.pt",
+    "best",
+}
+"""Names in the folder of a trained model."""
 MODEL_NAMES = ("time-series-transformer", "informer", "autoformer")
 _FROM_1 = (
     "steps",
@@ -139,15 +150,27 @@ def _check_output(path: Path, data: list[Path]) -> None:
     for folder in data:
         if target == folder or target in folder.parents or folder in target.parents:
             raise ConfigMismatchError(f"{path}: the model would stand in the place of data, {folder}. {_OTHER}")
-    if target.is_dir() and any(target.iterdir()) and not (target / FACTS).is_file():
-        raise ConfigMismatchError(f"{path}: the folder holds something else than a model of tsnorm. {_OTHER}")
+    if os.path.ismount(target):
+        raise ConfigMismatchError(f"{path}: it is a mount point, but the model needs a folder below one. {_OTHER}")
+    if len(os.fsencode(target.name)) > 200:
+        raise ConfigMismatchError(f"{path}: the name is too long. {_OTHER}")
     if target == Path.cwd() or not target.name or target in Path.cwd().parents:
         raise ConfigMismatchError(f"{path}: the model needs a folder of its own. {_OTHER}")
     if target.exists() and not target.is_dir():
         raise ConfigMismatchError(f"{path}: it is a file, but the model needs a folder. {_OTHER}")
+    check_is_replaceable(target)
     parent = next(folder for folder in target.parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise ConfigMismatchError(f"{path}: {parent} is no folder that can be written to. {_OTHER}")
+
+
+def check_is_replaceable(folder: Path) -> None:
+    """Refuse to replace a folder that holds anything but what tsnorm itself has written."""
+    strange = sorted({path.name for path in folder.iterdir()} - WRITTEN) if folder.is_dir() else []
+    if strange:
+        raise ConfigMismatchError(
+            f"{folder}: the folder holds something else than a model of tsnorm, such as {strange[0]!r}. {_OTHER}"
+        )
 
 
 def _policy(name: str, text: str, words: tuple[str, ...], number: type[int] | type[float] | None) -> Any:
