@@ -6,6 +6,7 @@ slice. Rank and worker are read when iteration starts, so that a loader may be b
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,7 +34,7 @@ from tsnorm.world import World
 IntArray = npt.NDArray[np.int64]
 
 
-class WindowDataset(IterableDataset[Batch]):
+class WindowDataset(IterableDataset[Batch], ABC):
     """What the loaders share: series prepared once, windows cut on demand, global batches sliced by rank.
 
     Iterate it as it is, or through ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``; with
@@ -95,13 +96,13 @@ class WindowDataset(IterableDataset[Batch]):
         )
         self._split = split_chain(config)
 
+    @abstractmethod
     def __len__(self) -> int:
         """Number of steps: the same on every rank."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _rows(self, step: int, epoch: int) -> tuple[IntArray, IntArray, npt.NDArray[np.bool_]]:
         """Series, split points and padding flags of the global batch of a step; each (global_batch_size,)."""
-        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         """Take the rank along: a worker that is spawned has neither process group nor, maybe, environment."""

@@ -28,13 +28,13 @@ def describe(
             f"{dataset.name}: {len(dataset.entries):,} series at {dataset.freq}, own static features:"
             f" {', '.join(dataset.schema.names) or 'none'}{filled}"
         )
-    placeholders = [
-        kind for kind, features in (("category", schema.categorical), ("real", schema.real)) if not features
-    ]
-    constant = f" (constant placeholder: {' and '.join(placeholders)})" if placeholders else ""
+    config, absent = model.config, [k for k, f in (("category", schema.categorical), ("real", schema.real)) if not f]
+    how = "constant placeholder" if schema.placeholder == "column" else "left out"
+    note = f" ({how}: {' and '.join(absent)})" if absent else ""
+    tables = config.cardinality[: config.num_static_categorical_features]
     tell(
-        f"statics: tables of {', '.join(map(str, model.config.cardinality))} rows,"
-        f" {model.config.num_static_real_features} real column(s){constant};"
+        f"statics: {len(tables)} table(s) of {', '.join(map(str, tables)) or 0} rows,"
+        f" {config.num_static_real_features} real column(s){note};"
         f" {loader.num_windows:,} windows, {len(loader.skipped)} series too short or without a value"
     )
     changes = ", ".join(f"{what} {times:,}" for what, times in sorted(loader.counts.items()))

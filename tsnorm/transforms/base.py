@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -37,6 +38,6 @@ class EntryTransformation(Stored, MapTransformation):
         """Transform one entry; the entry given is left as it is."""
         return self.change(dict(data), Place.of(data), is_train)
 
+    @abstractmethod
     def change(self, entry: Entry, place: Place, is_train: bool) -> Entry:
         """Change a shallow copy of an entry: its keys may be set and deleted, its values not written into."""
-        raise NotImplementedError
