@@ -162,6 +162,10 @@ def test_training_stops_when_validation_does_not_get_better(data):
     assert validations[-1]["step"] < 200
     assert int(np.argmin(losses)) == len(losses) - 3
     assert json.loads(Path("out/tsnorm.json").read_text())["step"] == validations[-1]["step"]
+    best, last = (load_file(f"{folder}/model.safetensors") for folder in ("out/best", "out"))
+    at_best = int(validations[int(np.argmin(losses))]["step"])
+    assert equal(best, job(data, "b", steps=at_best, validate_every=2, learning_rate=5e-2))
+    assert not equal(best, last)
 
 
 def test_bfloat16_trains(data):

@@ -90,7 +90,6 @@ class Loop:
         """
         settings, progress = self.settings, self.progress
         self.loader.first_step = progress.step
-        saved = -1
         for step, batch in enumerate(self.loader, start=progress.step + 1):
             loss = self._step(step, batch.to(self.device, non_blocking=True))
             progress.step = step
@@ -106,13 +105,12 @@ class Loop:
             due = settings.checkpoint_every and step % settings.checkpoint_every == 0
             if is_best or due or stops or step == settings.steps:
                 if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
-                    raise _diverged("no number for the next step", step)
+                    raise TrainingError(
+                        f"a parameter is not finite after step {step}; this step is not saved. Lower --learning-rate."
+                    )
                 save(is_best)
-                saved = step
             if stops:
                 break
-        if saved != progress.step:
-            save(False)
 
     def _step(self, step: int, batch: Batch) -> torch.Tensor:
         """One step of the optimiser; gives the loss of this rank, weighted as in the mean over the ranks."""

@@ -53,24 +53,17 @@ class Reporter:
             self._bar.add_task("training", total=self._steps, completed=self._first, loss=float("nan"), rate=0.0)
             yield self
 
-    @property
-    def rate(self) -> float:
-        """Windows per second over all ranks since the start, set at each :meth:`step`."""
-        return self._rate
-
-    _rate = 0.0
-
     def step(self, done: int, loss: float) -> None:
         """Tell that ``done`` steps are made, the last of them with this loss."""
         seconds = max(time.perf_counter() - self._begun, 1e-9)
         made = done - self._first
-        self._rate = made * self._windows / seconds
+        rate = made * self._windows / seconds
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done, loss=loss, rate=self._rate)
+            self._bar.update(self._bar.task_ids[0], completed=done, loss=loss, rate=rate)
         elif self._console is not None and (done == self._steps or done % max(1, self._steps // LINES) == 0):
             left = seconds / made * (self._steps - done)
             self._console.print(
-                f"step {done}/{self._steps}  loss {loss:.4f}  {self._rate:,.0f} windows/s"
+                f"step {done}/{self._steps}  loss {loss:.4f}  {rate:,.0f} windows/s"
                 f"  {left // 60:.0f}:{left % 60:02.0f} left"
             )
 
