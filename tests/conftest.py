@@ -1,4 +1,4 @@
-"""Each test leaves the process as it found it: a leak would show as a failure of some other test, in some other order."""
+"""Each test leaves the process as it found it: a leak would show as a failure of another test, in another order."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
+OF_LIBRARIES = ("PYTEST_CURRENT_TEST", "TORCHINDUCTOR_", "KMP_", "TRITON_", "TF_", "CUDA_")
+"""Variables that pytest and imports set for the whole process."""
+
 
 def _process_state() -> dict[str, Any]:
     torch = sys.modules.get("torch")
-    state: dict[str, Any] = {"current folder": str(Path.cwd()), "environment": dict(os.environ)}
-    state["environment"].pop("PYTEST_CURRENT_TEST", None)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(OF_LIBRARIES)}
+    state: dict[str, Any] = {"current folder": str(Path.cwd()), "environment": environment}
     if torch is not None:
         state["default dtype"] = torch.get_default_dtype()
         state["process group"] = torch.distributed.is_available() and torch.distributed.is_initialized()
